@@ -1,0 +1,2 @@
+//! The tayet command.
+fn main() {}

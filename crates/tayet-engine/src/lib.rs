@@ -1,0 +1,1 @@
+//! Event loops, execution models and connections of Tayet.

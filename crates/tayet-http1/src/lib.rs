@@ -1,0 +1,1 @@
+//! HTTP/1.0 and HTTP/1.1 without I/O.

@@ -1,0 +1,1 @@
+//! Sockets, pollers, timers and wake-ups for Tayet.

@@ -1,0 +1,1 @@
+//! An application server for code that blocks.
