@@ -1,0 +1,151 @@
+//! Running other programs: without a standard input, within a time limit, and never left behind.
+
+use std::fmt::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+const POLL_INTERVAL_MS: u64 = 20;
+
+/// Runs programs, each in a process group of its own, so that a limit or Ctrl-C ends their children too.
+pub(crate) struct Runner {
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Runner {
+    /// A runner that from now on takes SIGINT and SIGTERM as the wish to end the running program.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        Ok(Self { interrupted })
+    }
+
+    /// Runs `command` to its end; an error says why it failed, overran `limit` or was interrupted.
+    pub(crate) fn run(&self, command: &mut Command, limit: Duration) -> anyhow::Result<()> {
+        let shown = show(command);
+        println!("$ {shown}");
+        let mut child = command
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start `{shown}`"))?;
+        let status = self.wait(&mut child, limit).with_context(|| format!("`{shown}`"))?;
+        ensure!(status.success(), "`{shown}` failed ({status})");
+        Ok(())
+    }
+
+    fn wait(&self, child: &mut Child, limit: Duration) -> anyhow::Result<ExitStatus> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.interrupted.load(Ordering::Relaxed) {
+                end_group(child)?;
+                bail!("interrupted");
+            }
+            if Instant::now() >= deadline {
+                end_group(child)?;
+                bail!("not done after {} s", limit.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(POLL_INTERVAL_MS));
+        }
+    }
+
+    /// Whether the user has asked to stop.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// What `command` writes to its standard output; an error carries what it wrote to its standard error.
+pub(crate) fn output_of(command: &mut Command) -> anyhow::Result<String> {
+    let shown = show(command);
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start `{shown}`"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`{shown}` failed ({}): {}", output.status, complaint.trim());
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not write UTF-8"))
+}
+
+/// Whether `command` can be started and succeeds; what it prints is dropped.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn end_group(child: &mut Child) -> anyhow::Result<()> {
+    // The child is not reaped yet, so its id still names its own group.
+    kill_process_group(Pid::from_child(child), Signal::KILL)?;
+    child.wait()?;
+    Ok(())
+}
+
+fn show(command: &Command) -> String {
+    let mut shown = String::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value.filter(|_| name != "PATH") {
+            let _ = write!(shown, "{}={:?} ", name.display(), value.display().to_string());
+        }
+    }
+    let _ = write!(shown, "{}", command.get_program().display());
+    for argument in command.get_args() {
+        let _ = write!(shown, " {}", argument.display());
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A_MINUTE: Duration = Duration::from_secs(60);
+
+    fn runner() -> Runner {
+        Runner { interrupted: Arc::new(AtomicBool::new(false)) }
+    }
+
+    #[test]
+    fn success_is_ok_and_failure_names_the_command() {
+        runner().run(&mut Command::new("true"), A_MINUTE).unwrap();
+        let error = runner().run(&mut Command::new("false"), A_MINUTE).unwrap_err();
+        assert_eq!(error.to_string(), "`false` failed (exit status: 1)");
+    }
+
+    #[test]
+    fn a_command_past_its_limit_is_ended() {
+        let error = runner().run(Command::new("sleep").arg("600"), Duration::ZERO).unwrap_err();
+        assert_eq!(error.root_cause().to_string(), "not done after 0 s");
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_command() {
+        let runner = runner();
+        runner.interrupted.store(true, Ordering::Relaxed);
+        let error = runner.run(Command::new("sleep").arg("600"), A_MINUTE).unwrap_err();
+        assert_eq!(error.root_cause().to_string(), "interrupted");
+    }
+
+    #[test]
+    fn output_is_returned_and_a_complaint_is_kept() {
+        assert_eq!(output_of(Command::new("echo").arg("x")).unwrap(), "x\n");
+        let error = output_of(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
+        assert!(error.to_string().ends_with("(exit status: 3): why"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_program_does_not_succeed() {
+        assert!(!succeeds(&mut Command::new("no-such-program-anywhere")));
+    }
+}

@@ -1,0 +1,189 @@
+//! The checks, in the order in which they run: the quick and most telling ones first.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::ensure;
+
+use super::needs::{CargoTool, Need};
+use crate::process::{Runner, output_of};
+use crate::workspace::Workspace;
+use crate::{layers, tidy};
+
+/// How long one command of a check may take before it is ended.
+const COMMAND_LIMIT_MINUTES: u64 = 20;
+/// How long fetching the advisory database may take before it counts as out of reach.
+const FETCH_LIMIT_SECONDS: u64 = 60;
+/// How long each fuzz target runs.
+const FUZZ_SECONDS: u64 = 20;
+/// How many times a model may switch threads against their will; three finds nearly every bug that more would.
+const LOOM_MAX_PREEMPTIONS: &str = "3";
+
+/// One check.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) headline: &'static str,
+    pub(super) needs: &'static [Need],
+    /// Why `--fast` leaves it out, if it does.
+    pub(super) too_slow_for_fast: Option<&'static str>,
+    pub(super) run: fn(&Workspace, &Runner) -> Verdict,
+}
+
+/// An error if the check failed; else what it had to leave out, if anything.
+type Verdict = anyhow::Result<Option<String>>;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "fmt",
+        headline: "the code is formatted",
+        needs: &[Need::RustComponent("rustfmt")],
+        too_slow_for_fast: None,
+        run: |workspace, runner| cargo(workspace, runner, &["fmt", "--all", "--check"]),
+    },
+    Check {
+        name: "layers",
+        headline: "crates depend on each other downwards only",
+        needs: &[],
+        too_slow_for_fast: None,
+        run: |workspace, _| layers::run(workspace).map(|()| None),
+    },
+    Check {
+        name: "tidy",
+        headline: "lengths, unsafe code, left-over notes, ignored tests",
+        needs: &[],
+        too_slow_for_fast: None,
+        run: |workspace, _| tidy::run(workspace).map(|()| None),
+    },
+    Check {
+        name: "clippy",
+        headline: "no warnings from the compiler or clippy",
+        needs: &[Need::RustComponent("clippy")],
+        too_slow_for_fast: None,
+        run: |workspace, runner| {
+            cargo(workspace, runner, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+        },
+    },
+    Check {
+        name: "test",
+        headline: "unit, integration and documentation tests",
+        needs: &[],
+        too_slow_for_fast: None,
+        run: |workspace, runner| cargo(workspace, runner, &["test", "--workspace"]),
+    },
+    Check {
+        name: "doc",
+        headline: "documentation without warnings",
+        needs: &[],
+        too_slow_for_fast: None,
+        run: doc,
+    },
+    Check {
+        name: "wire",
+        headline: "the built programs, over real sockets",
+        needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonEnvironment],
+        too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
+        run: wire,
+    },
+    Check {
+        name: "loom",
+        headline: "every interleaving of the engine's lock-free parts",
+        needs: &[],
+        too_slow_for_fast: Some("explores thousands of interleavings"),
+        run: loom,
+    },
+    Check {
+        name: "deny",
+        headline: "dependencies' licences, sources, duplicates and advisories",
+        needs: &[Need::Cargo(CargoTool::DENY)],
+        too_slow_for_fast: Some("builds cargo-deny when it is not there"),
+        run: deny,
+    },
+    Check {
+        name: "release",
+        headline: "the README's first command builds the main job",
+        needs: &[],
+        too_slow_for_fast: Some("link-time optimization takes minutes"),
+        run: |workspace, runner| cargo(workspace, runner, &["build", "--release"]),
+    },
+    Check {
+        name: "fuzz",
+        headline: "every fuzz target, briefly",
+        needs: &[Need::Apt("g++"), Need::Cargo(CargoTool::FUZZ)],
+        too_slow_for_fast: Some("each target runs for a while under a sanitizer"),
+        run: fuzz,
+    },
+];
+
+fn cargo(workspace: &Workspace, runner: &Runner, args: &[&str]) -> Verdict {
+    run(runner, cargo_command(workspace).args(args))
+}
+
+fn doc(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let mut command = cargo_command(workspace);
+    run(runner, command.args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Builds every example and binary, and tests the arena and the `tayet` program from outside.
+///
+/// The development profile is meant: it checks arithmetic and debug assertions, which the release profile does not.
+fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
+    cargo(workspace, runner, &["build", "--workspace", "--bins", "--examples"])?;
+    let mut pytest = Command::new(workspace.path(".venv/bin/python"));
+    pytest.args(["-m", "pytest", "tests/wire"]).current_dir(workspace.root());
+    run(runner, &mut pytest)
+}
+
+fn loom(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let models = output_of(loom_command(workspace).arg("--list"))?;
+    // A filter that matches nothing passes too, which would prove nothing.
+    ensure!(models.lines().any(|line| line.ends_with(": test")), "no model is called loom_*");
+    run(runner, &mut loom_command(workspace))
+}
+
+fn loom_command(workspace: &Workspace) -> Command {
+    let mut command = cargo_command(workspace);
+    command.args(["test", "-p", "tayet-engine", "--release", "--lib", "loom", "--"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    command.env("LOOM_MAX_PREEMPTIONS", LOOM_MAX_PREEMPTIONS);
+    // The flag rebuilds every dependency: a directory of its own keeps the ordinary builds warm.
+    command.env("CARGO_TARGET_DIR", workspace.path("target/loom"));
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command
+}
+
+fn deny(workspace: &Workspace, runner: &Runner) -> Verdict {
+    cargo(workspace, runner, &["deny", "check", "bans", "licenses", "sources"])?;
+    let fetch_limit = Duration::from_secs(FETCH_LIMIT_SECONDS);
+    if let Err(error) = runner.run(cargo_command(workspace).args(["deny", "fetch", "db"]), fetch_limit) {
+        return Ok(Some(format!("advisories, because their database is out of reach: {error:#}")));
+    }
+    cargo(workspace, runner, &["deny", "check", "--disable-fetch", "advisories"])
+}
+
+fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let targets = output_of(fuzz_command(workspace).arg("list"))?;
+    ensure!(!targets.trim().is_empty(), "there is no fuzz target");
+    for target in targets.split_whitespace() {
+        let total_time = format!("-max_total_time={FUZZ_SECONDS}");
+        run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]))?;
+    }
+    Ok(None)
+}
+
+fn fuzz_command(workspace: &Workspace) -> Command {
+    let mut command = cargo_command(workspace);
+    // Sanitizers are flags that only a nightly compiler takes; this variable makes the stable one take them.
+    command.arg("fuzz").env("RUSTC_BOOTSTRAP", "1");
+    command
+}
+
+fn cargo_command(workspace: &Workspace) -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(workspace.root()).env("PATH", CargoTool::search_path(workspace));
+    command
+}
+
+fn run(runner: &Runner, command: &mut Command) -> Verdict {
+    runner.run(command, Duration::from_secs(COMMAND_LIMIT_MINUTES * 60)).map(|()| None)
+}

@@ -1,0 +1,185 @@
+//! What the checks need beside Rust and Python, installed only where it is missing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::process::{Runner, output_of, succeeds};
+use crate::workspace::Workspace;
+
+/// How long one installation may take before it is ended.
+const INSTALL_LIMIT_MINUTES: u64 = 15;
+/// What the Python tests import, with pinned versions.
+const PYTHON_REQUIREMENTS: &str = "tests/wire/requirements.txt";
+
+/// Something that a check cannot do without.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Need {
+    /// A component of the Rust toolchain, by rustup's name.
+    RustComponent(&'static str),
+    /// A Debian package.
+    Apt(&'static str),
+    /// `.venv` with the packages of [`PYTHON_REQUIREMENTS`].
+    PythonEnvironment,
+    /// A subcommand of cargo that is built from source.
+    Cargo(CargoTool),
+}
+
+/// A subcommand of cargo, at the version that the checks were written for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CargoTool {
+    package: &'static str,
+    version: &'static str,
+}
+
+/// Installs those of `needs` that are missing.
+pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
+    let installer = Installer { workspace, runner };
+    let packages = needs.iter().filter_map(|need| match need {
+        Need::Apt(package) => Some(*package),
+        _ => None,
+    });
+    installer.install_apt(&packages.collect::<Vec<_>>())?;
+    for need in needs {
+        match need {
+            Need::RustComponent(component) => installer.install_component(component)?,
+            Need::Apt(_) => {}
+            Need::PythonEnvironment => installer.install_python_environment()?,
+            Need::Cargo(tool) => installer.install_tool(*tool)?,
+        }
+    }
+    Ok(())
+}
+
+impl CargoTool {
+    pub(super) const DENY: Self = Self { package: "cargo-deny", version: "0.20.2" };
+    pub(super) const FUZZ: Self = Self { package: "cargo-fuzz", version: "0.13.2" };
+
+    /// `PATH`, with the directory in front into which tools are installed: a user's own tools stay as they are.
+    pub(super) fn search_path(workspace: &Workspace) -> OsString {
+        let mut path = workspace.path("target/tools/bin").into_os_string();
+        if let Some(inherited) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(inherited);
+        }
+        path
+    }
+
+    fn is_installed(self, workspace: &Workspace) -> bool {
+        let mut command = Command::new(self.package);
+        command.env("PATH", Self::search_path(workspace)).arg("--version");
+        output_of(&mut command).is_ok_and(|shown| self.is_shown_by(&shown))
+    }
+
+    fn is_shown_by(self, version_line: &str) -> bool {
+        version_line.split_whitespace().any(|word| word == self.version)
+    }
+}
+
+struct Installer<'a> {
+    workspace: &'a Workspace,
+    runner: &'a Runner,
+}
+
+impl Installer<'_> {
+    fn install_apt(&self, packages: &[&str]) -> anyhow::Result<()> {
+        let missing: Vec<_> = packages.iter().copied().filter(|package| !is_apt_installed(package)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let wish = format!("apt-get install {}", missing.join(" "));
+        ensure!(
+            succeeds(Command::new("apt-get").arg("--version")),
+            "this is not Debian or its kin: install what corresponds to `{wish}`"
+        );
+        ensure!(rustix::process::geteuid().is_root(), "only root may do this: run `{wish}` first");
+        self.run(apt_get().arg("update"))?;
+        self.run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(missing))
+    }
+
+    fn install_component(&self, component: &str) -> anyhow::Result<()> {
+        let program = if component == "clippy" { "clippy-driver" } else { component };
+        if succeeds(Command::new(program).arg("--version")) {
+            return Ok(());
+        }
+        self.run(Command::new("rustup").args(["component", "add", component]))
+    }
+
+    fn install_python_environment(&self) -> anyhow::Result<()> {
+        let python = self.workspace.path(".venv/bin/python");
+        if !succeeds(Command::new(&python).args(["-m", "pip", "--version"])) {
+            self.create_python_environment()?;
+        }
+        let mut pip = Command::new(python);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+        self.run(pip.arg(self.workspace.path(PYTHON_REQUIREMENTS)))
+    }
+
+    fn create_python_environment(&self) -> anyhow::Result<()> {
+        // Debian ships Python without what `venv` needs to set up pip.
+        if !succeeds(Command::new("python3").args(["-c", "import ensurepip"])) {
+            self.install_apt(&["python3-venv"])?;
+        }
+        let mut venv = Command::new("python3");
+        self.run(venv.args(["-m", "venv", "--clear"]).arg(self.workspace.path(".venv")))
+    }
+
+    fn install_tool(&self, tool: CargoTool) -> anyhow::Result<()> {
+        if tool.is_installed(self.workspace) {
+            return Ok(());
+        }
+        let mut cargo = Command::new("cargo");
+        // Without optimization: building the tools takes far longer than what they do here.
+        cargo.args(["install", "--debug", "--locked", "--version", tool.version, tool.package]);
+        cargo.arg("--root").arg(self.workspace.path("target/tools"));
+        self.run(&mut cargo)?;
+        if !tool.is_installed(self.workspace) {
+            bail!("{} {} was installed and does not start", tool.package, tool.version);
+        }
+        Ok(())
+    }
+
+    fn run(&self, command: &mut Command) -> anyhow::Result<()> {
+        self.runner
+            .run(command, Duration::from_secs(INSTALL_LIMIT_MINUTES * 60))
+            .context("cannot install what the checks need")
+    }
+}
+
+fn is_apt_installed(package: &str) -> bool {
+    output_of(Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package]))
+        .is_ok_and(|status| status == "installed")
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pinned_version_counts_as_installed() {
+        assert!(CargoTool::DENY.is_shown_by("cargo-deny 0.20.2\n"));
+        assert!(!CargoTool::DENY.is_shown_by("cargo-deny 0.20.20\n"));
+        assert!(!CargoTool::DENY.is_shown_by("cargo-deny 0.19.0\n"));
+    }
+
+    #[test]
+    fn the_projects_tools_come_first() {
+        let workspace = Workspace::here().unwrap();
+        let path = CargoTool::search_path(&workspace).into_string().unwrap();
+        assert!(path.starts_with(workspace.path("target/tools/bin:").to_str().unwrap()), "{path}");
+    }
+
+    #[test]
+    fn a_package_that_debian_does_not_have_is_not_installed() {
+        assert!(!is_apt_installed("no-such-package-anywhere"));
+    }
+}
