@@ -1,0 +1,28 @@
+-- The load's side of a benchmark, for wrk: `wrk -s load.lua URL -- [pipelined DEPTH | closing REQUESTS]`.
+-- pipelined sends DEPTH requests at once; closing asks for the connection's end with every REQUESTS-th request, so that
+-- a connection carries REQUESTS of them in the mean.
+
+function init(arguments)
+  local mode, number = arguments[1], tonumber(arguments[2])
+  local open = wrk.format()
+  if mode == "pipelined" then
+    local batch = string.rep(open, number)
+    request = function() return batch end
+  elseif mode == "closing" then
+    local closing = wrk.format(nil, nil, { Host = wrk.headers["Host"], Connection = "close" })
+    local sent = 0
+    request = function()
+      sent = sent + 1
+      return sent % number == 0 and closing or open
+    end
+  end
+end
+
+-- One line for the harness to read; times are in microseconds.
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    "tayet-bench requests=%d duration_us=%d p50_us=%d p99_us=%d max_us=%d connect=%d read=%d write=%d status=%d timeout=%d\n",
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), latency.max,
+    errors.connect, errors.read, errors.write, errors.status, errors.timeout))
+end
