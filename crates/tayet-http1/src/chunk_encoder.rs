@@ -1,0 +1,47 @@
+//! The chunked transfer coding, sent (RFC 9112 section 7.1).
+
+use http::HeaderMap;
+
+use crate::trailers::is_forbidden;
+
+/// The digits of the longest size, CRLF, CRLF.
+const CHUNK_OVERHEAD_BYTES: usize = 16 + 2 + 2;
+
+/// Adds `data` to `out` as one chunk. Without data it adds nothing, since an empty chunk would end the body.
+///
+/// ```
+/// let mut out = Vec::new();
+/// tayet_http1::encode_chunk(&mut out, b"Hello, World!");
+/// tayet_http1::encode_last_chunk(&mut out, None);
+/// assert_eq!(out, b"d\r\nHello, World!\r\n0\r\n\r\n");
+/// ```
+pub fn encode_chunk(out: &mut Vec<u8>, data: &[u8]) {
+    if data.is_empty() {
+        return;
+    }
+    out.reserve(data.len() + CHUNK_OVERHEAD_BYTES);
+    encode_hexadecimal(out, data.len());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(data);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Adds the last chunk and the trailer section to `out`. Fields that may not come in a trailer (RFC 9110 section 6.5.1)
+/// are left out.
+pub fn encode_last_chunk(out: &mut Vec<u8>, trailers: Option<&HeaderMap>) {
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in trailers.into_iter().flatten().filter(|(name, _)| !is_forbidden(name)) {
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn encode_hexadecimal(out: &mut Vec<u8>, number: usize) {
+    let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
+    for place in (0..digits).rev() {
+        out.push(b"0123456789abcdef"[number >> (4 * place) & 15]);
+    }
+}

@@ -1,0 +1,60 @@
+//! The value of a Date field.
+
+use std::fmt;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
+
+/// The last second of the year 9999, the last that the format can express.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// A moment as an IMF-fixdate (RFC 9110 section 5.6.7), for instance `Sun, 06 Nov 1994 08:49:37 GMT`.
+///
+/// Made once a second and copied into every response.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// let date = tayet_http1::Date::from(UNIX_EPOCH + Duration::from_secs(784_111_777));
+/// assert_eq!(date.as_bytes(), b"Sun, 06 Nov 1994 08:49:37 GMT");
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub struct Date([u8; DATE_BYTES]);
+
+impl Date {
+    /// The 29 bytes.
+    pub fn as_bytes(&self) -> &[u8; DATE_BYTES] {
+        &self.0
+    }
+}
+
+impl From<SystemTime> for Date {
+    /// Moments before 1970 and after 9999 become the nearest that the format can express.
+    fn from(moment: SystemTime) -> Self {
+        let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = Duration::from_secs(since_epoch.as_secs().min(LAST_SECOND));
+        let mut bytes = [b' '; DATE_BYTES];
+        write!(&mut bytes[..], "{}", httpdate::HttpDate::from(UNIX_EPOCH + seconds))
+            .expect("it is 29 bytes long");
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Date({})", self.0.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_outside_the_format_become_the_nearest_inside() {
+        let text = |moment| String::from_utf8(Date::from(moment).as_bytes().to_vec()).unwrap();
+        assert_eq!(text(UNIX_EPOCH - Duration::from_secs(1)), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(text(UNIX_EPOCH + Duration::from_secs(LAST_SECOND)), "Fri, 31 Dec 9999 23:59:59 GMT");
+        assert_eq!(text(UNIX_EPOCH + Duration::from_secs(LAST_SECOND + 1)), "Fri, 31 Dec 9999 23:59:59 GMT");
+    }
+}

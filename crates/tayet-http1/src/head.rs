@@ -1,0 +1,259 @@
+//! A request's head.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Version};
+
+use crate::Refusal;
+use crate::field::{Field, Span, list_elements};
+use crate::framing::{BodyLength, Framing};
+use crate::request_line::RequestLine;
+use crate::target::Target;
+
+/// The room that [`Head::clear`] keeps for the bytes of the next head.
+const RETAINED_BYTES: usize = 16 * 1024;
+
+/// The room that [`Head::clear`] keeps for the fields of the next head.
+const RETAINED_FIELDS: usize = 100;
+
+/// A request's head: the request line and the fields, as received.
+///
+/// It owns its bytes and is made to be used again: once its buffers have grown, the next request needs no allocation.
+/// A new one is empty, and its accessors say little until [`Connection::receive_head`] has filled it.
+///
+/// [`Connection::receive_head`]: crate::Connection::receive_head
+#[derive(Clone, Default)]
+pub struct Head {
+    bytes: Vec<u8>,
+    fields: Vec<Field>,
+    method: Method,
+    version: Version,
+    target: Target,
+    host: Option<Span>,
+    framing: Framing,
+    connection: ConnectionOptions,
+    expects_continue: bool,
+}
+
+/// The connection options that concern the server (RFC 9110 section 7.6.1).
+#[derive(Copy, Clone, Default)]
+struct ConnectionOptions {
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Head {
+    /// Makes it empty. Buffers are kept, up to 16 KiB of bytes and 100 fields.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.fields.clear();
+        if self.bytes.capacity() > RETAINED_BYTES {
+            self.bytes = Vec::new();
+        }
+        if self.fields.capacity() > RETAINED_FIELDS {
+            self.fields = Vec::new();
+        }
+        self.method = Method::GET;
+        self.version = Version::default();
+        self.target = Target::default();
+        self.host = None;
+        self.framing = Framing::default();
+        self.connection = ConnectionOptions::default();
+        self.expects_continue = false;
+    }
+
+    /// The method, which may be any token.
+    #[inline]
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// [`Version::HTTP_10`] or [`Version::HTTP_11`].
+    #[inline]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The request target as received (RFC 9112 section 3.2).
+    pub fn target(&self) -> &str {
+        self.text(self.target.whole)
+    }
+
+    /// The target's path, not decoded: `*` for `OPTIONS *`, empty for CONNECT, `/` for an absolute-form without one.
+    #[inline]
+    pub fn path(&self) -> &str {
+        if self.target.path.is_empty() && self.method != Method::CONNECT {
+            return "/";
+        }
+        self.text(self.target.path)
+    }
+
+    /// What follows the target's `?`, not decoded.
+    #[inline]
+    pub fn query(&self) -> Option<&str> {
+        self.target.query.map(|query| self.text(query))
+    }
+
+    /// `host[:port]`: the target's where it has one (RFC 9112 section 3.2.2), else Host's. `None` where Host is empty
+    /// or, in HTTP/1.0, missing.
+    pub fn authority(&self) -> Option<&str> {
+        let authority = self.target.authority.or(self.host).filter(|authority| !authority.is_empty());
+        authority.map(|authority| self.text(authority))
+    }
+
+    /// The fields in order: names as received, values without whitespace around them.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
+        self.fields.iter().map(|field| (self.text(field.name), field.value.of(&self.bytes)))
+    }
+
+    /// The first value of a field. Case makes no difference.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.get_all(name).next()
+    }
+
+    /// The values of a field in order. Case makes no difference.
+    pub fn get_all<'h>(&'h self, name: &str) -> impl Iterator<Item = &'h [u8]> {
+        let is_wanted =
+            move |field: &&Field| field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes());
+        self.fields.iter().filter(is_wanted).map(|field| field.value.of(&self.bytes))
+    }
+
+    /// The fields as a map. It is built anew with each call; its values share one copy of the head's bytes.
+    pub fn header_map(&self) -> HeaderMap {
+        let bytes = Bytes::copy_from_slice(&self.bytes);
+        let mut map = HeaderMap::with_capacity(self.fields.len());
+        for field in &self.fields {
+            let name = HeaderName::from_bytes(field.name.of(&bytes)).expect("names are checked to be tokens");
+            let value = HeaderValue::from_maybe_shared(bytes.slice(field.value.range()));
+            map.append(name, value.expect("values are checked to have no control bytes"));
+        }
+        map
+    }
+
+    /// How the body is delimited (RFC 9112 section 6.3).
+    #[inline]
+    pub fn body_length(&self) -> BodyLength {
+        self.framing.body_length()
+    }
+
+    /// Whether the connection may go on after this request (RFC 9112 section 9.3): `close` wins over `keep-alive`,
+    /// which only HTTP/1.0 needs.
+    #[inline]
+    pub fn is_persistent(&self) -> bool {
+        !self.connection.close && (self.version == Version::HTTP_11 || self.connection.keep_alive)
+    }
+
+    /// Whether the client waits for [`CONTINUE`](crate::CONTINUE) before it sends its body (RFC 9110 section 10.1.1).
+    /// False without a body, and for HTTP/1.0, where the expectation doesn't count.
+    #[inline]
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue && self.body_length() != BodyLength::None
+    }
+
+    /// Whether Connection lists `option`, for instance `upgrade` (RFC 9110 section 7.6.1). Case makes no difference.
+    pub fn has_connection_option(&self, option: &str) -> bool {
+        self.get_all("connection")
+            .flat_map(list_elements)
+            .any(|element| element.eq_ignore_ascii_case(option.as_bytes()))
+    }
+
+    /// All parts that a text is asked of have been checked to be ASCII.
+    #[inline]
+    fn text(&self, span: Span) -> &str {
+        std::str::from_utf8(span.of(&self.bytes)).expect("checked to be ASCII")
+    }
+}
+
+/// Filling, while the bytes are still somewhere else.
+impl Head {
+    #[inline]
+    pub(crate) fn set_request_line(&mut self, line: RequestLine) {
+        self.method = line.method;
+        self.version = line.version;
+        self.target = line.target;
+    }
+
+    pub(crate) fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Adds a field of `bytes` and heeds it, if it is one of those that delimit messages.
+    #[inline]
+    pub(crate) fn add_field(&mut self, bytes: &[u8], field: Field) -> Result<(), Refusal> {
+        let (name, value) = (field.name.of(bytes), field.value.of(bytes));
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, field.value)?,
+            6 if name.eq_ignore_ascii_case(b"expect") => self.add_expectations(value)?,
+            10 if name.eq_ignore_ascii_case(b"connection") => self.add_connection_options(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.framing.add_content_length(value)?,
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.framing.add_transfer_encoding(value, self.version)?;
+            }
+            _ => {}
+        }
+        self.fields.push(field);
+        Ok(())
+    }
+
+    /// Checks what only the whole head can tell.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.host.is_none() && self.version == Version::HTTP_11 {
+            return Err(Refusal::MissingHost);
+        }
+        self.framing.check()
+    }
+
+    /// Gives the head the bytes that its parts lie in.
+    #[inline]
+    pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    fn add_host(&mut self, value: &[u8], span: Span) -> Result<(), Refusal> {
+        if self.host.is_some() {
+            return Err(Refusal::DuplicateHost);
+        }
+        if !value.is_empty() && crate::authority::check(value).is_none() {
+            return Err(Refusal::MalformedHost);
+        }
+        self.host = Some(span);
+        Ok(())
+    }
+
+    fn add_connection_options(&mut self, value: &[u8]) {
+        for option in list_elements(value) {
+            self.connection.close |= option.eq_ignore_ascii_case(b"close");
+            self.connection.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// HTTP/1.0 has no expectations (RFC 9110 section 10.1.1): there the field means nothing.
+    fn add_expectations(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if self.version == Version::HTTP_10 {
+            return Ok(());
+        }
+        for expectation in list_elements(value).filter(|element| !element.is_empty()) {
+            if !expectation.eq_ignore_ascii_case(b"100-continue") {
+                return Err(Refusal::UnknownExpectation);
+            }
+            self.expects_continue = true;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Head {
+    /// Without the fields' values, since credentials are among them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head")
+            .field("method", &self.method)
+            .field("target", &self.target())
+            .field("version", &self.version)
+            .field("fields", &self.fields().map(|(name, _)| name).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

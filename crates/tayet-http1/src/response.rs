@@ -1,0 +1,155 @@
+//! A response's head.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{StatusCode, Version};
+
+use crate::Date;
+
+/// The interim response that lets a client send its body (RFC 9110 section 15.2.1).
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Room for the lines that the server writes itself.
+const OWN_LINES_BYTES: usize = 192;
+
+/// How a response's body is delimited (RFC 9112 section 6.3).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ResponseLength {
+    /// So many bytes follow, or would follow if the request weren't HEAD.
+    Fixed(u64),
+    /// In chunks ([`encode_chunk`](crate::encode_chunk)). Only for HTTP/1.1: see [`of_stream`](Self::of_stream).
+    Chunked,
+    /// Until the connection closes.
+    UntilClose,
+    /// There can be none, and no field says so: 1xx, 204 and 304.
+    None,
+}
+
+impl ResponseLength {
+    /// For a body of which the length isn't known: chunked if the client understands that, else until close.
+    pub fn of_stream(request_version: Version) -> Self {
+        if request_version == Version::HTTP_10 { Self::UntilClose } else { Self::Chunked }
+    }
+}
+
+/// A response's head: what [`encode`](Self::encode) writes.
+#[derive(Clone, Debug)]
+pub struct ResponseHead<'a> {
+    /// The status.
+    pub status: StatusCode,
+    /// The version of the request. The status line always says HTTP/1.1 (RFC 9110 section 6.2).
+    pub request_version: Version,
+    /// Whether the connection goes on after this response. With [`ResponseLength::UntilClose`] it never does.
+    pub keep_alive: bool,
+    /// How the body is delimited.
+    pub length: ResponseLength,
+    /// Content-Type, written where `fields` have none.
+    pub content_type: Option<&'a HeaderValue>,
+    /// The other fields. Connection, Keep-Alive, Transfer-Encoding and Content-Length among them are left out: these
+    /// are the server's business.
+    pub fields: Option<&'a HeaderMap>,
+    /// Date, written where `fields` have none.
+    pub date: &'a Date,
+}
+
+impl ResponseHead<'_> {
+    /// Adds the head to `out`, up to and with the empty line.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.reserve(OWN_LINES_BYTES);
+        self.encode_status_line(out);
+        let seen = self.encode_fields(out);
+        if !seen.date {
+            out.extend_from_slice(b"date: ");
+            out.extend_from_slice(self.date.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        if let Some(content_type) = self.content_type
+            && !seen.content_type
+        {
+            out.extend_from_slice(b"content-type: ");
+            out.extend_from_slice(content_type.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        self.encode_length(out);
+        self.encode_connection(out, seen.upgrade);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    fn encode_status_line(&self, out: &mut Vec<u8>) {
+        if self.status == StatusCode::OK {
+            out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+            return;
+        }
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(self.status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.status.canonical_reason().unwrap_or_default().as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn encode_fields(&self, out: &mut Vec<u8>) -> SeenFields {
+        let mut seen = SeenFields::default();
+        for (name, value) in self.fields.into_iter().flatten() {
+            if is_servers_own(name) {
+                continue;
+            }
+            seen.note(name);
+            out.extend_from_slice(name.as_str().as_bytes());
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        seen
+    }
+
+    /// 1xx and 204 never have a length, whatever was asked (RFC 9110 section 8.6, RFC 9112 section 6.1).
+    #[inline]
+    fn encode_length(&self, out: &mut Vec<u8>) {
+        if self.status.is_informational() || self.status == StatusCode::NO_CONTENT {
+            return;
+        }
+        match self.length {
+            ResponseLength::Fixed(length) => {
+                out.extend_from_slice(b"content-length: ");
+                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+            ResponseLength::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            ResponseLength::UntilClose | ResponseLength::None => {}
+        }
+    }
+
+    #[inline]
+    fn encode_connection(&self, out: &mut Vec<u8>, upgrade: bool) {
+        if self.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
+            out.extend_from_slice(b"connection: upgrade\r\n");
+        } else if !self.keep_alive || self.length == ResponseLength::UntilClose {
+            out.extend_from_slice(b"connection: close\r\n");
+        } else if self.request_version == Version::HTTP_10 {
+            out.extend_from_slice(b"connection: keep-alive\r\n");
+        }
+    }
+}
+
+/// Fields of the user's that keep the server from writing its own.
+#[derive(Default)]
+struct SeenFields {
+    date: bool,
+    content_type: bool,
+    upgrade: bool,
+}
+
+impl SeenFields {
+    fn note(&mut self, name: &HeaderName) {
+        self.date |= name == header::DATE;
+        self.content_type |= name == header::CONTENT_TYPE;
+        self.upgrade |= name == header::UPGRADE;
+    }
+}
+
+fn is_servers_own(name: &HeaderName) -> bool {
+    name == header::CONTENT_LENGTH
+        || name == header::TRANSFER_ENCODING
+        || name == header::CONNECTION
+        || name.as_str() == "keep-alive"
+}

@@ -1,0 +1,95 @@
+//! The trailer section of a chunked message (RFC 9112 section 7.1.2).
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::field::Field;
+use crate::limits::{MAX_TRAILER_BYTES, MAX_TRAILERS};
+use crate::{Refusal, line};
+
+/// A trailer section that is being received.
+#[derive(Debug, Default)]
+pub(crate) struct Trailers {
+    bytes: Vec<u8>,
+    line_start: usize,
+    scanned: usize,
+    fields: HeaderMap,
+    field_count: usize,
+}
+
+impl Trailers {
+    /// Takes bytes off the front of `input`, up to the end of the section. `None`: all were taken.
+    pub(crate) fn receive(&mut self, input: &mut &[u8]) -> Result<Option<HeaderMap>, Refusal> {
+        let length_before = self.bytes.len();
+        let room = MAX_TRAILER_BYTES - length_before;
+        self.bytes.extend_from_slice(&input[..input.len().min(room)]);
+        while let Some(end) = line::find_end(&self.bytes, self.scanned)? {
+            let line = self.line_start..end;
+            self.line_start = end + "\r\n".len();
+            self.scanned = self.line_start;
+            if line.is_empty() {
+                *input = &input[self.line_start - length_before..];
+                return Ok(Some(std::mem::take(&mut self.fields)));
+            }
+            self.add(Field::parse(&self.bytes, line)?)?;
+        }
+        if self.bytes.len() == MAX_TRAILER_BYTES {
+            return Err(Refusal::TrailersTooLarge);
+        }
+        self.scanned = line::resume_at(&self.bytes);
+        *input = &[];
+        Ok(None)
+    }
+
+    fn add(&mut self, field: Field) -> Result<(), Refusal> {
+        if self.field_count == MAX_TRAILERS {
+            return Err(Refusal::TooManyTrailers);
+        }
+        self.field_count += 1;
+        let name =
+            HeaderName::from_bytes(field.name.of(&self.bytes)).map_err(|_| Refusal::MalformedFieldName)?;
+        if is_forbidden(&name) {
+            return Err(Refusal::ForbiddenTrailer);
+        }
+        let value =
+            HeaderValue::from_bytes(field.value.of(&self.bytes)).expect("find_end refuses control bytes");
+        self.fields.append(name, value);
+        Ok(())
+    }
+}
+
+/// Whether a field may not come in a trailer (RFC 9110 section 6.5.1), since it delimits or routes the message, changes
+/// how the request is to be read, or says who sends it. Such a trailer is an attempt to smuggle.
+pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
+    const FORBIDDEN: [&str; 29] = [
+        "authorization",
+        "cache-control",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-range",
+        "content-type",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "if-match",
+        "if-modified-since",
+        "if-none-match",
+        "if-range",
+        "if-unmodified-since",
+        "keep-alive",
+        "max-forwards",
+        "origin",
+        "pragma",
+        "proxy-authorization",
+        "range",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-forwarded-for",
+        "x-forwarded-host",
+    ];
+    FORBIDDEN.contains(&name.as_str())
+}
