@@ -1,1 +1,23 @@
 //! Sockets, pollers, timers and wake-ups for Tayet.
+//!
+//! The heart is the [`Driver`]: operations go in (listen, attach, send), [`Completion`]s come out. The interface is
+//! completion-shaped, since io_uring is; [`Epoll`] adapts readiness to it. A driver belongs to one loop and may move
+//! between threads with it; what other threads may touch of a connection is its [`Socket`] and the loop's [`Waker`].
+
+mod address;
+mod driver;
+mod epoll;
+mod listener;
+mod socket;
+mod thread_activity;
+mod timer;
+mod waker;
+
+pub use address::{Address, InvalidAddress, PeerAddress};
+pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
+pub use epoll::Epoll;
+pub use listener::{LISTEN_BACKLOG, Listener};
+pub use socket::{Socket, TcpSocket};
+pub use thread_activity::{ThreadActivity, ThreadState};
+pub use timer::{TimerWheel, TICK_MS};
+pub use waker::{Wake, Waker};

@@ -1,0 +1,166 @@
+//! From a response to bytes: one place for the loops and the workers.
+
+use bytes::Bytes;
+use http::{Method, StatusCode, Version, header};
+use tayet_http1::{Date, Head, ResponseHead, ResponseLength};
+use tayet_net::Outgoing;
+
+use crate::Response;
+use crate::body::{Kind, Write};
+
+/// Bodies up to this size are copied behind their head, so that one plain send takes both; larger ones are sent from
+/// where they lie.
+pub(crate) const MAX_COPIED_BODY_BYTES: usize = 16 * 1024;
+
+/// What of a request decides the form of its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) version: Version,
+    pub(crate) is_head: bool,
+    /// The request, and the server's state, allow another one behind it.
+    pub(crate) keep_alive: bool,
+}
+
+impl Asked {
+    pub(crate) fn of(head: &Head, keep_alive: bool) -> Self {
+        Self {
+            version: head.version(),
+            is_head: head.method() == Method::HEAD,
+            keep_alive: keep_alive && head.is_persistent(),
+        }
+    }
+}
+
+/// What is left to do once the head is encoded.
+pub(crate) enum Encoded {
+    /// Everything is in the buffer.
+    Whole { keep_alive: bool },
+    /// These bytes follow.
+    Tail { tail: Bytes, keep_alive: bool },
+    /// A writer makes the rest.
+    Written { write: Write, framing: BodyFraming, keep_alive: bool },
+}
+
+/// How a written body is delimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFraming {
+    Sized(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// An answer on its way: what was not sent yet.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) keep_alive: bool,
+}
+
+/// Appends the response to `out`, as far as it is there.
+pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
+    let body = std::mem::take(&mut response.body_mut().0);
+    let status = response.status();
+    let mut keep_alive = asked.keep_alive && !wants_close(response);
+    let (length, body) = if has_no_body(status) {
+        (ResponseLength::None, Kind::Empty)
+    } else {
+        let length = match &body {
+            Kind::Empty => ResponseLength::Fixed(0),
+            Kind::Bytes(bytes) => ResponseLength::Fixed(bytes.len() as u64),
+            Kind::Written { length: Some(length), .. } => ResponseLength::Fixed(*length),
+            Kind::Written { length: None, .. } if asked.version == Version::HTTP_11 => ResponseLength::Chunked,
+            Kind::Written { length: None, .. } => ResponseLength::UntilClose,
+        };
+        (length, body)
+    };
+    keep_alive &= !matches!(length, ResponseLength::UntilClose);
+    let framing = match length {
+        ResponseLength::Fixed(length) => BodyFraming::Sized(length),
+        ResponseLength::Chunked => BodyFraming::Chunked,
+        ResponseLength::UntilClose | ResponseLength::None => BodyFraming::UntilClose,
+    };
+    let (fields, content_type) = response.fields();
+    let request_version = asked.version;
+    ResponseHead { status, request_version, keep_alive, length, content_type, fields, date }.encode(out);
+    match body {
+        _ if asked.is_head => Encoded::Whole { keep_alive },
+        Kind::Empty => Encoded::Whole { keep_alive },
+        Kind::Bytes(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
+            out.extend_from_slice(&bytes);
+            Encoded::Whole { keep_alive }
+        }
+        Kind::Bytes(tail) => Encoded::Tail { tail, keep_alive },
+        Kind::Written { write, .. } => Encoded::Written { write, framing, keep_alive },
+    }
+}
+
+/// Whether this status has no body, whatever the handler gave (RFC 9110 section 6.4.1).
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+}
+
+fn wants_close(response: &Response) -> bool {
+    let Some(headers) = response.fields().0 else { return false };
+    headers.get_all(header::CONNECTION).iter().any(|value| {
+        value.as_bytes().split(|&byte| byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::Body;
+
+    const GET: Asked = Asked { version: Version::HTTP_11, is_head: false, keep_alive: true };
+
+    fn encoded(mut response: Response, asked: Asked) -> (String, Encoded) {
+        let mut out = Vec::new();
+        let encoded = encode(&mut response, asked, &Date::from(SystemTime::UNIX_EPOCH), &mut out);
+        (String::from_utf8(out).unwrap(), encoded)
+    }
+
+    #[test]
+    fn a_small_body_is_one_piece_with_its_head() {
+        let (text, rest) = encoded(Response::new("hi"), GET);
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\nhi"), "{text}");
+        assert!(matches!(rest, Encoded::Whole { keep_alive: true }));
+    }
+
+    #[test]
+    fn a_large_body_is_not_copied() {
+        let (text, rest) = encoded(Response::new(vec![b'x'; MAX_COPIED_BODY_BYTES + 1]), GET);
+        assert!(text.ends_with("\r\n\r\n"));
+        assert!(matches!(rest, Encoded::Tail { tail, .. } if tail.len() == MAX_COPIED_BODY_BYTES + 1));
+    }
+
+    #[test]
+    fn head_has_the_length_and_no_body() {
+        let (text, rest) = encoded(Response::new("hello"), Asked { is_head: true, ..GET });
+        assert!(text.to_ascii_lowercase().contains("content-length: 5\r\n") && text.ends_with("\r\n\r\n"), "{text}");
+        assert!(matches!(rest, Encoded::Whole { keep_alive: true }));
+    }
+
+    #[test]
+    fn a_304_has_neither_body_nor_length() {
+        let (text, _) = encoded(Response::new("never").with_status(StatusCode::NOT_MODIFIED), GET);
+        assert!(!text.to_ascii_lowercase().contains("content-length") && text.ends_with("\r\n\r\n"), "{text}");
+    }
+
+    #[test]
+    fn a_written_body_is_chunked_or_ends_with_the_connection() {
+        let written = || Response::new(Body::from_writer(|_| Ok(())));
+        let (_, rest) = encoded(written(), GET);
+        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Chunked, keep_alive: true, .. }));
+        let (_, rest) = encoded(written(), Asked { version: Version::HTTP_10, ..GET });
+        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::UntilClose, keep_alive: false, .. }));
+    }
+
+    #[test]
+    fn a_handler_may_close_the_connection() {
+        let (text, rest) = encoded(Response::new("bye").with_header("connection", "x, Close"), GET);
+        assert!(text.to_ascii_lowercase().contains("connection: close\r\n"), "{text}");
+        assert!(matches!(rest, Encoded::Whole { keep_alive: false }));
+    }
+}

@@ -1,0 +1,98 @@
+//! What a connection's loop shares with the threads that answer its requests.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use tayet_net::{PeerAddress, Socket, Token};
+
+use crate::mailbox::{Mailbox, Message};
+
+/// A connection, as those who handle its requests see it.
+pub(crate) struct Peer {
+    pub(crate) token: Token,
+    pub(crate) address: PeerAddress,
+    pub(crate) local: PeerAddress,
+    /// `None` in requests that tests make.
+    link: Option<Link>,
+    /// The peer has gone, or has ended its sending direction.
+    disconnected: AtomicBool,
+    /// The loop has something for the connection as soon as it is free again.
+    awaited: AtomicBool,
+    /// The last exchange whose answer somebody has taken on: see [`Peer::claim`].
+    claimed: AtomicU32,
+}
+
+struct Link {
+    mailbox: Arc<Mailbox>,
+    socket: Arc<dyn Socket>,
+}
+
+impl Peer {
+    pub(crate) fn new(
+        token: Token,
+        address: PeerAddress,
+        local: PeerAddress,
+        mailbox: Arc<Mailbox>,
+        socket: Arc<dyn Socket>,
+    ) -> Self {
+        Self { link: Some(Link { mailbox, socket }), token, address, local, ..Self::unconnected() }
+    }
+
+    /// One without a connection, for requests that tests make.
+    pub(crate) fn unconnected() -> Self {
+        Self {
+            token: Token { index: 0, generation: 0 },
+            address: PeerAddress::Unix,
+            local: PeerAddress::Unix,
+            link: None,
+            disconnected: AtomicBool::new(false),
+            awaited: AtomicBool::new(false),
+            claimed: AtomicU32::new(0),
+        }
+    }
+
+    /// Tells the loop something that it must know now.
+    pub(crate) fn tell_loop(&self, message: Message) {
+        if let Some(link) = &self.link {
+            link.mailbox.post(message);
+        }
+    }
+
+    /// Tells the loop that an exchange is over: now if the loop waits for that, else when it next looks.
+    pub(crate) fn tell_loop_lazily(&self, message: Message) {
+        if let Some(link) = &self.link {
+            link.mailbox.post_unless(message, || !self.awaited.load(Ordering::Relaxed));
+        }
+    }
+
+    pub(crate) fn socket(&self) -> Option<&Arc<dyn Socket>> {
+        self.link.as_ref().map(|link| &link.socket)
+    }
+
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.disconnected.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_disconnected(&self) {
+        self.disconnected.store(true, Ordering::Relaxed);
+    }
+
+    /// The loop's: whether it waits for the connection to be free. Ordered by the mailbox's lock, which the loop takes
+    /// before it sleeps and the answering thread when it looks.
+    pub(crate) fn set_awaited(&self, awaited: bool) {
+        self.awaited.store(awaited, Ordering::Relaxed);
+    }
+
+    /// Takes on the answer of `exchange`; `false` when another has. The handler's answer and the loop's time-out race for
+    /// it; a connection has one exchange at a time, so any other number means that nobody has.
+    pub(crate) fn claim(&self, exchange: u32) -> bool {
+        self.claimed.swap(exchange, Ordering::AcqRel) != exchange
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Peer").field("token", &self.token).field("address", &self.address).finish_non_exhaustive()
+    }
+}

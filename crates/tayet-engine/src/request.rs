@@ -1,0 +1,334 @@
+//! What a handler is asked.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Method, Uri, Version};
+use tayet_http1::{BodyLength, Head};
+use tayet_net::PeerAddress;
+
+use crate::peer::Peer;
+use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId};
+
+/// A request: a head, a body, and the connection that it came by.
+///
+/// The header map is made when it is first asked for; [`Request::header`] looks a field up without one.
+///
+/// # Examples
+///
+/// ```
+/// use tayet_engine::{Request, Response};
+///
+/// fn greet(request: &mut Request) -> Response {
+///     let name = request.header("x-name").unwrap_or("stranger");
+///     Response::new(format!("Hello, {name}!"))
+/// }
+///
+/// let mut request = Request::builder("GET", "/greet").header("X-Name", "Ada").build().unwrap();
+/// assert_eq!(greet(&mut request).body().as_bytes(), Some(&b"Hello, Ada!"[..]));
+/// ```
+pub struct Request {
+    head: Box<Head>,
+    peer: Arc<Peer>,
+    found: Match,
+    exchange: u32,
+    max_body_bytes: usize,
+    body: RequestBody,
+    uri: OnceCell<Box<Uri>>,
+    headers: OnceCell<Box<HeaderMap>>,
+    extensions: Option<Box<Extensions>>,
+    remote: Option<SocketAddr>,
+    is_deferred: bool,
+}
+
+impl Request {
+    pub(crate) fn new(
+        head: Box<Head>,
+        peer: Arc<Peer>,
+        found: Match,
+        exchange: u32,
+        max_body_bytes: usize,
+        body: RequestBody,
+    ) -> Self {
+        Self {
+            head,
+            peer,
+            found,
+            exchange,
+            max_body_bytes,
+            body,
+            uri: OnceCell::new(),
+            headers: OnceCell::new(),
+            extensions: None,
+            remote: None,
+            is_deferred: false,
+        }
+    }
+
+    /// A request without a connection, for tests of handlers.
+    pub fn builder(method: &str, target: &str) -> RequestBuilder {
+        RequestBuilder::new(method, target)
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        self.head.method()
+    }
+
+    /// The protocol's version.
+    pub fn version(&self) -> Version {
+        self.head.version()
+    }
+
+    /// The target as it was sent.
+    pub fn target(&self) -> &str {
+        self.head.target()
+    }
+
+    /// The path as it was sent, percent-encoded. `*` for `OPTIONS *`, empty for `CONNECT`.
+    pub fn path(&self) -> &str {
+        self.head.path()
+    }
+
+    /// The query as it was sent, without the question mark.
+    pub fn query(&self) -> Option<&str> {
+        self.head.query()
+    }
+
+    /// The target as a parsed [`Uri`]; `/` for what that type does not hold.
+    pub fn uri(&self) -> &Uri {
+        self.uri.get_or_init(|| Box::new(self.head.target().parse().unwrap_or_else(|_| Uri::from_static("/"))))
+    }
+
+    /// The host (and port) that is asked: from the target if it is absolute, else from `Host`.
+    pub fn host(&self) -> Option<&str> {
+        self.head.authority()
+    }
+
+    /// The first field of this name, whatever its case, if it is visible ASCII. Makes no header map.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        match self.headers.get() {
+            Some(headers) => headers.get(name)?.to_str().ok(),
+            None => std::str::from_utf8(self.head.get(name)?).ok().filter(|value| value.is_ascii()),
+        }
+    }
+
+    /// All header fields.
+    pub fn headers(&self) -> &HeaderMap {
+        self.headers.get_or_init(|| Box::new(self.head.header_map()))
+    }
+
+    /// All header fields, to be changed for the handlers further in.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        self.headers();
+        self.headers.get_mut().expect("just made")
+    }
+
+    /// The length of the body by its head: `None` where only its end will tell (chunked).
+    pub fn content_length(&self) -> Option<u64> {
+        match self.head.body_length() {
+            BodyLength::None => Some(0),
+            BodyLength::Fixed(length) => Some(length),
+            BodyLength::Chunked => None,
+        }
+    }
+
+    /// Reads the whole body, blocking while it still arrives.
+    ///
+    /// # Errors
+    ///
+    /// [`BodyError::TooLarge`] (413) past the route's `max_body_bytes`; others as [`BodyError`] has them.
+    pub fn bytes(&mut self) -> Result<Bytes, BodyError> {
+        self.body.bytes(self.max_body_bytes)
+    }
+
+    /// The body, to be read piece by piece ([`std::io::Read`]), without a limit but `max_stream_bytes`.
+    pub fn stream(&mut self) -> &mut RequestBody {
+        &mut self.body
+    }
+
+    /// Takes the body out, to be read elsewhere or later.
+    pub fn take_body(&mut self) -> RequestBody {
+        std::mem::take(&mut self.body)
+    }
+
+    /// Puts a body in, such as one that middleware has decoded.
+    pub fn set_body(&mut self, bytes: impl Into<Bytes>) {
+        self.body = RequestBody::whole(bytes.into(), None);
+    }
+
+    /// Most bytes that [`Request::bytes`] reads.
+    pub fn max_body_bytes(&self) -> usize {
+        self.max_body_bytes
+    }
+
+    /// Changes what [`Request::bytes`] reads at most. The engine has by then gathered what the route allowed.
+    pub fn set_max_body_bytes(&mut self, max_body_bytes: usize) {
+        self.max_body_bytes = max_body_bytes;
+    }
+
+    /// Who asks: the connection's other end, or what a trusted proxy says of it.
+    pub fn remote_addr(&self) -> PeerAddress {
+        self.remote.map_or(self.peer.address, PeerAddress::Ip)
+    }
+
+    /// The connection's other end, whatever a proxy says.
+    pub fn connection_addr(&self) -> PeerAddress {
+        self.peer.address
+    }
+
+    /// This end of the connection.
+    pub fn local_addr(&self) -> PeerAddress {
+        self.peer.local
+    }
+
+    /// Says on whose behalf the connection's other end asks.
+    pub fn set_remote_addr(&mut self, remote: SocketAddr) {
+        self.remote = Some(remote);
+    }
+
+    /// Whether the client has gone (or has ended its sending direction): a handler with much to do may stop.
+    pub fn is_disconnected(&self) -> bool {
+        self.peer.is_disconnected()
+    }
+
+    /// Answers later, from any thread. What the handler returns is then not sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tayet_engine::{Request, Response};
+    ///
+    /// fn later(request: &mut Request) -> Response {
+    ///     let responder = request.defer();
+    ///     std::thread::spawn(move || responder.respond(Response::new("done")));
+    ///     Response::default()
+    /// }
+    /// ```
+    pub fn defer(&mut self) -> Responder {
+        self.is_deferred = true;
+        Responder::new(Arc::clone(&self.peer), self.exchange)
+    }
+
+    /// Values that middleware hands to handlers.
+    pub fn extensions(&self) -> Option<&Extensions> {
+        self.extensions.as_deref()
+    }
+
+    /// Values that middleware hands to handlers, to be changed.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        self.extensions.get_or_insert_default()
+    }
+
+    /// The route that was found.
+    pub fn route(&self) -> RouteId {
+        self.found.route
+    }
+
+    /// Where in [`Request::path`] the route's parameters lie.
+    pub fn captures(&self) -> &Captures {
+        &self.found.captures
+    }
+
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub(crate) fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    pub(crate) fn exchange(&self) -> u32 {
+        self.exchange
+    }
+
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.is_deferred
+    }
+
+    /// The head, to be used again; what the handler left of the body is let go.
+    pub(crate) fn into_head(self) -> Box<Head> {
+        self.head
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", self.method())
+            .field("target", &self.target())
+            .field("headers", self.headers())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`Request`] without a connection, for tests of handlers.
+#[derive(Clone, Debug)]
+pub struct RequestBuilder {
+    head: String,
+    body: Bytes,
+    found: Match,
+    remote: Option<SocketAddr>,
+}
+
+impl RequestBuilder {
+    fn new(method: &str, target: &str) -> Self {
+        let head = format!("{method} {target} HTTP/1.1\r\n");
+        Self { head, body: Bytes::new(), found: Match::default(), remote: None }
+    }
+
+    /// Adds a header field. `Host: localhost` is there unless another is given.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.head.push_str(&format!("{name}: {value}\r\n"));
+        self
+    }
+
+    /// Gives it a body, and the `Content-Length` for it.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// The route that is to have been found.
+    #[must_use]
+    pub fn found(mut self, found: Match) -> Self {
+        self.found = found;
+        self
+    }
+
+    /// Who is to have asked.
+    #[must_use]
+    pub fn remote_addr(mut self, remote: SocketAddr) -> Self {
+        self.remote = Some(remote);
+        self
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    ///
+    /// When a server would refuse such a head.
+    pub fn build(mut self) -> Result<Request, tayet_http1::Refusal> {
+        if !self.head.to_ascii_lowercase().contains("\r\nhost:") {
+            self = self.header("Host", "localhost");
+        }
+        if !self.body.is_empty() {
+            let length = self.body.len().to_string();
+            self = self.header("Content-Length", &length);
+        }
+        self.head.push_str("\r\n");
+        let mut head = Box::<Head>::default();
+        let limits = crate::Limits::default();
+        tayet_http1::Connection::new().receive_head(&mut self.head.as_bytes(), &mut head, &limits.head())?;
+        let body = RequestBody::whole(self.body, None);
+        let mut request =
+            Request::new(head, Arc::new(Peer::unconnected()), self.found, 0, limits.max_body_bytes, body);
+        request.remote = self.remote;
+        Ok(request)
+    }
+}

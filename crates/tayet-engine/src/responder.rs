@@ -1,0 +1,50 @@
+//! Answering later.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use crate::mailbox::Message;
+use crate::peer::Peer;
+use crate::{Response, problem};
+
+/// Answers a request after its handler has returned, from any thread. Dropped unanswered, it answers 500.
+#[derive(Debug)]
+#[must_use = "a responder that is dropped answers 500"]
+pub struct Responder {
+    /// `None` once answered.
+    peer: Option<Arc<Peer>>,
+    exchange: u32,
+}
+
+impl Responder {
+    pub(crate) fn new(peer: Arc<Peer>, exchange: u32) -> Self {
+        Self { peer: Some(peer), exchange }
+    }
+
+    /// Sends the answer. Where the client has gone, nothing happens.
+    pub fn respond(mut self, response: Response) {
+        self.answer(response);
+    }
+
+    /// Whether the client has gone.
+    pub fn is_disconnected(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.is_disconnected())
+    }
+
+    fn answer(&mut self, response: Response) {
+        if let Some(peer) = self.peer.take() {
+            let response = Box::new(response);
+            peer.tell_loop(Message::Answer { token: peer.token, exchange: self.exchange, response });
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        if self.peer.is_some() {
+            tracing::error!("a deferred request was dropped unanswered");
+            self.answer(problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a handler answers.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::Body;
+
+/// A response: a status, header fields and a [`Body`].
+///
+/// The header map is made when it is first asked for: a response that has only a content type costs no map.
+///
+/// # Examples
+///
+/// ```
+/// use tayet_engine::{Body, Response};
+///
+/// let response = Response::new(Body::from("hello")).with_header("x-shift", "late");
+/// assert_eq!(response.status(), 200);
+/// assert_eq!(response.headers()["x-shift"], "late");
+/// ```
+pub struct Response {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    headers: OnceCell<Box<HeaderMap>>,
+    extensions: Option<Box<Extensions>>,
+    body: Body,
+}
+
+impl Response {
+    /// A 200 with this body and no header fields.
+    pub fn new(body: impl Into<Body>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            content_type: None,
+            headers: OnceCell::new(),
+            extensions: None,
+            body: body.into(),
+        }
+    }
+
+    /// An answer without a body.
+    pub fn empty(status: StatusCode) -> Self {
+        Self::new(Body::empty()).with_status(status)
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The same with this content type in place of another. Costs no header map.
+    #[must_use]
+    pub fn with_content_type(mut self, value: HeaderValue) -> Self {
+        match self.headers.get_mut() {
+            Some(headers) => drop(headers.insert(header::CONTENT_TYPE, value)),
+            None => self.content_type = Some(value),
+        }
+        self
+    }
+
+    /// The same with this field in place of others of its name.
+    ///
+    /// # Panics
+    ///
+    /// When the name or the value cannot stand in a header; use [`Response::headers_mut`] for what comes from outside.
+    #[must_use]
+    pub fn with_header<N, V>(mut self, name: N, value: V) -> Self
+    where
+        N: TryInto<HeaderName, Error: fmt::Debug>,
+        V: TryInto<HeaderValue, Error: fmt::Debug>,
+    {
+        let name = name.try_into().expect("a valid header name");
+        let value = value.try_into().expect("a valid header value");
+        self.headers_mut().insert(name, value);
+        self
+    }
+
+    /// The same with another body.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<Body>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Changes the status.
+    pub fn set_status(&mut self, status: StatusCode) {
+        self.status = status;
+    }
+
+    /// The header fields. The framing ones (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) are added when
+    /// the response is sent.
+    pub fn headers(&self) -> &HeaderMap {
+        self.headers.get_or_init(|| Self::materialise(self.content_type.clone()))
+    }
+
+    /// The header fields, to be changed. `Connection: close` here closes the connection behind the response.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        let content_type = self.content_type.take();
+        if self.headers.get().is_none() {
+            let _ = self.headers.set(Self::materialise(content_type));
+        }
+        self.headers.get_mut().expect("just set")
+    }
+
+    /// The body.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The body, to be changed or taken.
+    pub fn body_mut(&mut self) -> &mut Body {
+        &mut self.body
+    }
+
+    /// The body alone.
+    pub fn into_body(self) -> Body {
+        self.body
+    }
+
+    /// Values that middleware hands to other middleware; not sent.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        self.extensions.get_or_insert_default()
+    }
+
+    /// Values that handlers hand to middleware; not sent.
+    pub fn extensions(&self) -> Option<&Extensions> {
+        self.extensions.as_deref()
+    }
+
+    /// The fields as they are sent: the map if there is one, else the content type alone.
+    pub(crate) fn fields(&self) -> (Option<&HeaderMap>, Option<&HeaderValue>) {
+        match self.headers.get() {
+            Some(headers) => (Some(headers), None),
+            None => (None, self.content_type.as_ref()),
+        }
+    }
+
+    fn materialise(content_type: Option<HeaderValue>) -> Box<HeaderMap> {
+        let mut headers = HeaderMap::new();
+        if let Some(value) = content_type {
+            headers.insert(header::CONTENT_TYPE, value);
+        }
+        Box::new(headers)
+    }
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Self::empty(StatusCode::OK)
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("headers", self.headers())
+            .field("body", &self.body)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_type_is_kept_when_the_map_is_made() {
+        let mut response = Response::new("x").with_content_type(HeaderValue::from_static("text/plain"));
+        assert!(response.fields().0.is_none());
+        response.headers_mut().insert("x-a", HeaderValue::from_static("1"));
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/plain");
+        let response = response.with_content_type(HeaderValue::from_static("text/html"));
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/html");
+        assert_eq!(response.headers().len(), 2);
+    }
+}

@@ -1,0 +1,37 @@
+//! The standard library's synchronisation, or loom's when the lock-free parts are model-checked.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+};
+#[cfg(not(loom))]
+pub(crate) use std::{
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+};
+
+use std::sync::PoisonError;
+
+/// Locks it. What a lock of the engine guards is whole between any two statements, so a panic elsewhere does not poison
+/// it; handlers never run under one.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// [`std::cell::UnsafeCell`] with loom's face, so that one source serves both.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}

@@ -1,0 +1,188 @@
+//! The face of a poller: operations in, completions out.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::{Listener, PeerAddress, Socket, Waker};
+
+/// Multiplexes the I/O of one loop.
+///
+/// A driver may move between threads (a loop is a value), but only its holder calls it. Each connection has at most one
+/// send under way; receiving goes on by itself from [`Driver::attach`] to [`Driver::detach`], unless paused.
+pub trait Driver: Send {
+    /// Accepts connections until [`Driver::stop_accepting`]. `index` comes back in [`Completion::Accepted`].
+    ///
+    /// # Errors
+    ///
+    /// When the listener cannot be registered.
+    fn listen(&mut self, index: usize, listener: Arc<Listener>) -> io::Result<()>;
+
+    /// Pauses or resumes accepting, on all listeners.
+    fn set_accepting(&mut self, accepting: bool);
+
+    /// Lets the listeners go.
+    fn stop_accepting(&mut self);
+
+    /// Gives the connection of the last [`Completion::Accepted`] its token and starts to receive on it. A connection that
+    /// is not attached before the next call of [`Driver::next`] is closed. The token must not be in use.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be registered; the connection is then closed.
+    fn attach(&mut self, token: Token) -> io::Result<()>;
+
+    /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
+    fn set_receiving(&mut self, token: Token, receiving: bool);
+
+    /// Sends some of `outgoing`, at least a byte. It comes back with how much was sent, at once or as a
+    /// [`Completion::Sent`].
+    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted;
+
+    /// Ends the sending direction: the peer reads an end of file behind what was sent.
+    fn shutdown_send(&mut self, token: Token);
+
+    /// Lets the connection go; its socket closes with its last handle. No completion comes for it afterwards.
+    fn detach(&mut self, token: Token);
+
+    /// The part of a connection that other threads may use.
+    fn socket(&self, token: Token) -> Option<Arc<dyn Socket>>;
+
+    /// Waits for at least one completion, a wake-up, or the timeout (`None` is for ever). Returns at once if there are
+    /// completions left.
+    ///
+    /// # Errors
+    ///
+    /// Only when the poller itself is broken.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// The next completion; `None` when a new [`Driver::wait`] is due. Ends the life of what [`Driver::received`] gave.
+    fn next(&mut self) -> Option<Completion>;
+
+    /// The bytes of the [`Completion::Received`] that came last.
+    fn received(&self) -> &[u8];
+
+    /// Wakes this driver from other threads.
+    fn waker(&self) -> Waker;
+
+    /// The time, for deadlines. A simulated driver has its own.
+    fn now(&self) -> Instant;
+}
+
+/// A connection within a loop: a place and the generation of who has it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The place; small numbers, used again.
+    pub index: u32,
+    /// Tells apart those who have had the place.
+    pub generation: u32,
+}
+
+impl Token {
+    /// As one word.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// From [`Token::to_bits`].
+    pub fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Completion {
+    /// A peer connected: see [`Driver::attach`].
+    Accepted {
+        /// The listener, as given to [`Driver::listen`].
+        listener: usize,
+        /// The other end.
+        peer: PeerAddress,
+    },
+    /// Accepting failed. The driver has paused accepting if going on at once would fail again.
+    AcceptFailed(AcceptError),
+    /// Bytes came: see [`Driver::received`], until the next call of [`Driver::next`].
+    Received(Token),
+    /// The peer has ended its sending direction.
+    Ended(Token),
+    /// The connection is broken.
+    Broken(Token, io::Error),
+    /// A [`Driver::send`] that did not finish at once has.
+    Sent(Token, Outgoing, io::Result<usize>),
+}
+
+/// Why accepting failed.
+#[derive(Debug)]
+pub enum AcceptError {
+    /// Out of descriptors or memory: accepting is paused until [`Driver::set_accepting`].
+    Exhausted(io::Error),
+    /// This one connection failed; accepting goes on.
+    Connection(io::Error),
+}
+
+/// Bytes on their way out: a head (and what was gathered with it), then a tail that is not copied.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    /// Sent first.
+    pub head: Vec<u8>,
+    /// Sent behind it.
+    pub tail: Bytes,
+    /// How much of both has been sent.
+    pub sent: usize,
+}
+
+impl Outgoing {
+    /// What is left of the head and of the tail.
+    pub fn rest(&self) -> (&[u8], &[u8]) {
+        match self.head.get(self.sent..) {
+            Some(head) => (head, &self.tail),
+            None => (&[], &self.tail[self.sent - self.head.len()..]),
+        }
+    }
+
+    /// How many bytes are left.
+    pub fn remaining(&self) -> usize {
+        self.head.len() + self.tail.len() - self.sent
+    }
+}
+
+/// Where an operation stands when the call returns.
+#[derive(Debug)]
+pub enum Submitted {
+    /// Finished.
+    Done(Outgoing, io::Result<usize>),
+    /// A completion will come.
+    Pending,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_survives_its_word() {
+        let token = Token { index: 7, generation: u32::MAX };
+        assert_eq!(Token::from_bits(token.to_bits()), token);
+    }
+
+    #[test]
+    fn the_rest_crosses_from_head_to_tail() {
+        let mut outgoing = Outgoing { head: b"head".to_vec(), tail: Bytes::from_static(b"tail"), sent: 0 };
+        assert_eq!(outgoing.rest(), (&b"head"[..], &b"tail"[..]));
+        outgoing.sent = 4;
+        assert_eq!(outgoing.rest(), (&b""[..], &b"tail"[..]));
+        outgoing.sent = 6;
+        assert_eq!(outgoing.rest(), (&b""[..], &b"il"[..]));
+        assert_eq!(outgoing.remaining(), 2);
+    }
+}

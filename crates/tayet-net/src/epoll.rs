@@ -1,0 +1,406 @@
+//! The driver over epoll: readiness in, completions out.
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags};
+
+use crate::waker::EventFd;
+use crate::{
+    AcceptError, Completion, Driver, Listener, Outgoing, PeerAddress, Socket, Submitted, TcpSocket, Token, Waker,
+};
+
+/// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
+const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// Events taken from the kernel in one go.
+const EVENTS: usize = 512;
+
+/// Connections accepted from one listener before others get their turn.
+const ACCEPTS_A_TURN: usize = 64;
+
+/// Multiplexes with epoll, edge-triggered: each connection is registered once, for all that may happen to it, and read
+/// until the kernel has no more.
+#[derive(Debug)]
+pub struct Epoll {
+    epoll: OwnedFd,
+    wake: Arc<EventFd>,
+    listeners: Vec<Registered>,
+    accepting: bool,
+    sources: Vec<Option<Source>>,
+    /// What the kernel told last: the word of whom it concerns, and what.
+    events: Vec<(u64, EventFlags)>,
+    /// The first of `events` that has not been looked at.
+    cursor: usize,
+    /// Connections with more to do than one turn allows, and completions that follow from operations.
+    ready: VecDeque<Ready>,
+    received: Vec<u8>,
+    accepted: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+struct Registered {
+    index: usize,
+    listener: Arc<Listener>,
+}
+
+#[derive(Debug)]
+struct Source {
+    generation: u32,
+    socket: Arc<TcpSocket>,
+    /// The kernel may have bytes, or the end.
+    readable: bool,
+    receiving: bool,
+    /// The peer has ended its sending direction: the end stands behind what can be read, and no edge will tell of it.
+    ending: bool,
+    /// An end or an error has been told; nothing is received any more.
+    finished: bool,
+    /// In `ready`, for reading.
+    queued: bool,
+    outgoing: Option<Outgoing>,
+}
+
+#[derive(Debug)]
+enum Ready {
+    Receive(Token),
+    Accept(usize),
+}
+
+impl Epoll {
+    /// A driver with no connections.
+    ///
+    /// # Errors
+    ///
+    /// When the process is out of descriptors.
+    pub fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let wake = Arc::new(EventFd::new()?);
+        epoll::add(&epoll, wake.fd(), EventData::new_u64(WAKE), EventFlags::IN | EventFlags::ET)?;
+        Ok(Self {
+            epoll,
+            wake,
+            listeners: Vec::new(),
+            accepting: true,
+            sources: Vec::new(),
+            events: Vec::with_capacity(EVENTS),
+            cursor: 0,
+            ready: VecDeque::new(),
+            received: Vec::with_capacity(RECEIVE_BYTES),
+            accepted: None,
+        })
+    }
+
+    fn source(&mut self, token: Token) -> Option<&mut Source> {
+        let source = self.sources.get_mut(token.index as usize)?.as_mut()?;
+        (source.generation == token.generation).then_some(source)
+    }
+
+    /// Queues a read of `token` if there may be something that its owner wants.
+    fn queue_receive(&mut self, token: Token) {
+        let Some(source) = self.source(token) else { return };
+        if source.readable && source.receiving && !source.finished && !source.queued {
+            source.queued = true;
+            self.ready.push_back(Ready::Receive(token));
+        }
+    }
+
+    fn register_listener(&self, position: usize) -> io::Result<()> {
+        // Exclusive: of the loops that share a Unix listener, one is woken for a connection.
+        let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+        let data = EventData::new_u64(LISTENER | position as u64);
+        Ok(epoll::add(&self.epoll, &*self.listeners[position].listener, data, flags)?)
+    }
+
+    fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
+        if data & LISTENER != 0 {
+            return if data == WAKE { None } else { self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN) };
+        }
+        let token = Token::from_bits(data);
+        let source = self.source(token)?;
+        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        let ending = broken || flags.contains(EventFlags::RDHUP);
+        source.ending |= ending;
+        source.readable |= ending || flags.contains(EventFlags::IN);
+        if source.outgoing.is_some() && (flags.contains(EventFlags::OUT) || broken) {
+            if source.receiving && source.readable {
+                self.queue_receive(token);
+            }
+            return self.resume_send(token);
+        }
+        let source = self.source(token)?;
+        if source.readable && source.receiving && !source.finished && !source.queued {
+            return self.receive(token);
+        }
+        None
+    }
+
+    fn receive(&mut self, token: Token) -> Option<Completion> {
+        let Self { sources, received, .. } = self;
+        let source = sources.get_mut(token.index as usize)?.as_mut()?;
+        if source.generation != token.generation || !source.receiving || source.finished {
+            return None;
+        }
+        received.clear();
+        let result = loop {
+            match net::recv(&source.socket.0, spare_capacity(received), RecvFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                result => break result.map(|_| received.len()),
+            }
+        };
+        match result {
+            Ok(0) => {
+                source.finished = true;
+                Some(Completion::Ended(token))
+            }
+            Ok(length) => {
+                // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
+                if length == RECEIVE_BYTES || source.ending {
+                    self.queue_receive(token);
+                } else {
+                    source.readable = false;
+                }
+                Some(Completion::Received(token))
+            }
+            Err(Errno::AGAIN) => {
+                source.readable = false;
+                None
+            }
+            Err(error) => {
+                source.finished = true;
+                Some(Completion::Broken(token, error.into()))
+            }
+        }
+    }
+
+    fn resume_send(&mut self, token: Token) -> Option<Completion> {
+        let source = self.source(token)?;
+        let outgoing = source.outgoing.take()?;
+        match send_some(&source.socket, &outgoing) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                source.outgoing = Some(outgoing);
+                None
+            }
+            result => Some(finish_send(token, outgoing, result)),
+        }
+    }
+
+    fn accept(&mut self, position: usize, turns: usize) -> Option<Completion> {
+        if !self.accepting {
+            return None;
+        }
+        let registered = self.listeners.get(position)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        match net::acceptfrom_with(&registered.listener, flags) {
+            Ok((socket, address)) => {
+                let listener = registered.index;
+                let peer = address.and_then(|address| address.try_into().ok()).map_or(PeerAddress::Unix, PeerAddress::Ip);
+                self.accepted = Some(socket);
+                if turns > 1 {
+                    self.ready.push_front(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
+                }
+                Some(Completion::Accepted { listener, peer })
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                self.set_accepting(false);
+                Some(Completion::AcceptFailed(AcceptError::Exhausted(error.into())))
+            }
+            Err(error) => Some(Completion::AcceptFailed(AcceptError::Connection(error.into()))),
+        }
+    }
+
+    fn take_ready(&mut self) -> Option<Completion> {
+        while let Some(ready) = self.ready.pop_front() {
+            let completion = match ready {
+                Ready::Accept(packed) => {
+                    self.accept(packed & ((1 << ACCEPT_TURNS_SHIFT) - 1), packed >> ACCEPT_TURNS_SHIFT)
+                }
+                Ready::Receive(token) => {
+                    if let Some(source) = self.source(token) {
+                        source.queued = false;
+                    }
+                    self.receive(token)
+                }
+            };
+            if completion.is_some() {
+                return completion;
+            }
+        }
+        None
+    }
+}
+
+impl Driver for Epoll {
+    fn listen(&mut self, index: usize, listener: Arc<Listener>) -> io::Result<()> {
+        self.listeners.push(Registered { index, listener });
+        if self.accepting { self.register_listener(self.listeners.len() - 1) } else { Ok(()) }
+    }
+
+    fn set_accepting(&mut self, accepting: bool) {
+        if self.accepting == accepting {
+            return;
+        }
+        self.accepting = accepting;
+        for position in 0..self.listeners.len() {
+            let changed = if accepting {
+                self.register_listener(position)
+            } else {
+                epoll::delete(&self.epoll, &*self.listeners[position].listener).map_err(io::Error::from)
+            };
+            if let Err(error) = changed {
+                tracing::error!(%error, accepting, "a listener could not be switched");
+            }
+        }
+    }
+
+    fn stop_accepting(&mut self) {
+        self.set_accepting(false);
+        self.listeners.clear();
+    }
+
+    fn attach(&mut self, token: Token) -> io::Result<()> {
+        let Some(socket) = self.accepted.take() else { return Err(io::ErrorKind::NotConnected.into()) };
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), flags)?;
+        let index = token.index as usize;
+        if index >= self.sources.len() {
+            self.sources.resize_with(index + 1, || None);
+        }
+        self.sources[index] = Some(Source {
+            generation: token.generation,
+            socket: Arc::new(TcpSocket(socket)),
+            readable: false,
+            receiving: true,
+            ending: false,
+            finished: false,
+            queued: false,
+            outgoing: None,
+        });
+        Ok(())
+    }
+
+    fn set_receiving(&mut self, token: Token, receiving: bool) {
+        if let Some(source) = self.source(token) {
+            source.receiving = receiving;
+            self.queue_receive(token);
+        }
+    }
+
+    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+        let Some(source) = self.source(token) else {
+            return Submitted::Done(outgoing, Err(io::ErrorKind::NotConnected.into()));
+        };
+        match send_some(&source.socket, &outgoing) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                source.outgoing = Some(outgoing);
+                Submitted::Pending
+            }
+            Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
+            Err(error) => Submitted::Done(outgoing, Err(error)),
+        }
+    }
+
+    fn shutdown_send(&mut self, token: Token) {
+        if let Some(source) = self.source(token) {
+            let _ = net::shutdown(&source.socket.0, Shutdown::Write);
+        }
+    }
+
+    fn detach(&mut self, token: Token) {
+        if self.source(token).is_none() {
+            return;
+        }
+        if let Some(source) = self.sources[token.index as usize].take() {
+            // Closing removes the registration, unless another handle keeps the socket open.
+            if Arc::strong_count(&source.socket) > 1 {
+                let _ = epoll::delete(&self.epoll, &source.socket);
+                source.socket.shutdown();
+            }
+        }
+    }
+
+    fn socket(&self, token: Token) -> Option<Arc<dyn Socket>> {
+        let source = self.sources.get(token.index as usize)?.as_ref()?;
+        (source.generation == token.generation).then(|| Arc::clone(&source.socket) as Arc<dyn Socket>)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        if !self.ready.is_empty() || self.cursor < self.events.len() {
+            return Ok(());
+        }
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        self.events.clear();
+        self.cursor = 0;
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
+            Ok((events, _)) => {
+                self.events.extend(events.iter().map(|event| (event.data.u64(), event.flags)));
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        self.accepted = None;
+        while let Some(&(data, flags)) = self.events.get(self.cursor) {
+            self.cursor += 1;
+            if let Some(completion) = self.look_at(data, flags) {
+                return Some(completion);
+            }
+        }
+        self.take_ready()
+    }
+
+    fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    fn waker(&self) -> Waker {
+        Arc::clone(&self.wake) as Waker
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+}
+
+/// Marks the words of events that are not a connection's; no connection has a generation that high.
+const LISTENER: u64 = 1 << 63;
+const WAKE: u64 = u64::MAX;
+const ACCEPT_TURNS_SHIFT: usize = 32;
+
+fn send_some(socket: &TcpSocket, outgoing: &Outgoing) -> io::Result<usize> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    loop {
+        let result = match outgoing.rest() {
+            (head, []) => net::send(&socket.0, head, flags),
+            ([], tail) => net::send(&socket.0, tail, flags),
+            (head, tail) => {
+                let slices = [io::IoSlice::new(head), io::IoSlice::new(tail)];
+                net::sendmsg(&socket.0, &slices, &mut SendAncillaryBuffer::default(), flags)
+            }
+        };
+        match result {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> Completion {
+    let sent = outgoing.sent + result.as_ref().copied().unwrap_or(0);
+    Completion::Sent(token, Outgoing { sent, ..outgoing }, result)
+}

@@ -1,0 +1,117 @@
+//! Listening sockets.
+
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+
+use crate::Address;
+
+/// Connections that may wait to be accepted; the system's `net.core.somaxconn` may lower it.
+pub const LISTEN_BACKLOG: i32 = 4_096;
+
+/// A socket that listens. A Unix socket's file goes with it.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    address: Address,
+    /// The file of a Unix socket, by path, device and inode: another's file is not ours to remove.
+    file: Option<(PathBuf, u64, u64)>,
+}
+
+impl Listener {
+    /// Listens at `address`, as one of several when `shared` (SO_REUSEPORT; IP only): the kernel then spreads
+    /// connections over the listeners. A Unix socket's file that nobody listens at any more is replaced.
+    ///
+    /// # Errors
+    ///
+    /// As the system gives them: address in use, not available here, permission denied, and so on.
+    pub fn bind(address: &Address, shared: bool) -> io::Result<Self> {
+        match address {
+            Address::Ip(ip) => {
+                let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+                let fd = net::socket_with(family, SocketType::STREAM, FLAGS, None)?;
+                sockopt::set_socket_reuseaddr(&fd, true)?;
+                sockopt::set_socket_reuseport(&fd, shared)?;
+                // Accepted sockets inherit it from the listener.
+                sockopt::set_tcp_nodelay(&fd, true)?;
+                net::bind(&fd, ip)?;
+                net::listen(&fd, LISTEN_BACKLOG)?;
+                let bound = net::getsockname(&fd)?.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+                Ok(Self { fd, address: Address::Ip(bound), file: None })
+            }
+            Address::Unix(path) => {
+                let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+                remove_stale(path)?;
+                net::bind(&fd, &SocketAddrUnix::new(path.as_path())?)?;
+                net::listen(&fd, LISTEN_BACKLOG)?;
+                let made = std::fs::symlink_metadata(path)?;
+                Ok(Self { fd, address: address.clone(), file: Some((path.clone(), made.dev(), made.ino())) })
+            }
+        }
+    }
+
+    /// Where it listens; a port that the system chose is filled in.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some((path, device, inode)) = &self.file
+            && let Ok(found) = std::fs::symlink_metadata(path)
+            && (found.dev(), found.ino()) == (*device, *inode)
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+/// Removes a socket's file that nobody listens at. Anything else at that path stays, and binding will say so.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn any_port() -> Address {
+        "127.0.0.1:0".parse().unwrap()
+    }
+
+    #[test]
+    fn port_0_becomes_a_real_one_that_can_be_shared() {
+        let first = Listener::bind(&any_port(), true).unwrap();
+        assert_ne!(first.address(), &any_port());
+        Listener::bind(first.address(), true).unwrap();
+        assert_eq!(Listener::bind(first.address(), false).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_stale_socket_file_is_replaced_and_a_live_one_is_not() {
+        let path = std::env::temp_dir().join(format!("tayet-listener-{}.sock", std::process::id()));
+        let address = Address::Unix(path.clone());
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let live = Listener::bind(&address, false).unwrap();
+        assert_eq!(Listener::bind(&address, false).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(live);
+        assert!(!path.exists());
+    }
+}

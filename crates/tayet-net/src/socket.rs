@@ -1,0 +1,68 @@
+//! A connection's socket, as other threads than its loop may use it.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{SendFlags, Shutdown};
+
+/// What may be done to a connection from any thread. Never blocks but in [`Socket::wait_writable`].
+///
+/// The loop owns the reading; whoever answers a request owns the writing until it has told the loop that it is done.
+pub trait Socket: Send + Sync {
+    /// Sends what the kernel takes now.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] when it takes nothing; others when the connection is gone.
+    fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Waits until something can be sent.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] when that takes longer than `timeout`.
+    fn wait_writable(&self, timeout: Duration) -> io::Result<()>;
+
+    /// Ends both directions: the peer sees it, and so does every read and write under way.
+    fn shutdown(&self);
+}
+
+/// A connected stream socket, TCP or Unix; closed when its last handle goes.
+#[derive(Debug)]
+pub struct TcpSocket(pub(crate) OwnedFd);
+
+impl Socket for TcpSocket {
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    fn wait_writable(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = rustix::event::Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.0, PollFlags::OUT)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn shutdown(&self) {
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+impl AsFd for TcpSocket {
+    fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
