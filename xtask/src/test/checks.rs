@@ -134,7 +134,8 @@ fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
 }
 
 fn loom(workspace: &Workspace, runner: &Runner) -> Verdict {
-    let models = output_of(loom_command(workspace).arg("--list"))?;
+    run(runner, loom_command(workspace).arg("--no-run"))?;
+    let models = output_of(loom_command(workspace).args(["--", "--list"]))?;
     // A filter that matches nothing passes too, which would prove nothing.
     ensure!(models.lines().any(|line| line.ends_with(": test")), "no model is called loom_*");
     run(runner, &mut loom_command(workspace))
@@ -142,7 +143,7 @@ fn loom(workspace: &Workspace, runner: &Runner) -> Verdict {
 
 fn loom_command(workspace: &Workspace) -> Command {
     let mut command = cargo_command(workspace);
-    command.args(["test", "-p", "tayet-engine", "--release", "--lib", "loom", "--"]);
+    command.args(["test", "-p", "tayet-engine", "--release", "--lib", "loom"]);
     command.env("RUSTFLAGS", "--cfg loom");
     command.env("LOOM_MAX_PREEMPTIONS", LOOM_MAX_PREEMPTIONS);
     // The flag rebuilds every dependency: a directory of its own keeps the ordinary builds warm.
