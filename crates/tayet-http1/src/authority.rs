@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::byte::is_reg_name;
+use crate::byte::REG_NAME;
 
 /// The port of an authority.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -33,21 +33,15 @@ pub(crate) fn check(authority: &[u8]) -> Option<Port> {
 /// Also an IPv4 address is a registered name by its syntax.
 #[inline]
 fn reg_name_length(authority: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(&byte) = authority.get(at) {
-        if is_reg_name(byte) {
-            at += 1;
-        } else if byte == b'%' {
-            let digits = authority.get(at + 1..at + 3)?;
-            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                return None;
-            }
-            at += 3;
-        } else {
-            break;
+    let mut end = REG_NAME.end_of_run(authority, 0);
+    while authority.get(end) == Some(&b'%') {
+        let digits = authority.get(end + 1..end + 3)?;
+        if !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
         }
+        end = REG_NAME.end_of_run(authority, end + 3);
     }
-    (at > 0).then_some(at)
+    (end > 0).then_some(end)
 }
 
 fn ip_literal_length(authority: &[u8]) -> Option<usize> {

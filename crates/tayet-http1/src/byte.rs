@@ -1,34 +1,46 @@
 //! Classes of bytes, looked up in one table.
 
-const TOKEN: u8 = 1;
-const PATH: u8 = 2;
-const QUERY: u8 = 4;
-const REG_NAME: u8 = 8;
+/// A set of bytes.
+#[derive(Copy, Clone)]
+pub(crate) struct Class(u8);
+
+/// `tchar` of RFC 9110 section 5.6.2.
+pub(crate) const TOKEN: Class = Class(1);
+
+/// Visible ASCII without `?` and `#`, which end a path.
+pub(crate) const PATH: Class = Class(2);
+
+/// Visible ASCII without `#`, which would begin a fragment.
+pub(crate) const QUERY: Class = Class(4);
+
+/// `unreserved` or `sub-delims` of RFC 3986: a registered name's bytes, save for percent-encoding.
+pub(crate) const REG_NAME: Class = Class(8);
 
 static CLASSES: [u8; 256] = classes();
 
-/// `tchar` of RFC 9110 section 5.6.2.
-#[inline]
-pub(crate) fn is_token(byte: u8) -> bool {
-    CLASSES[usize::from(byte)] & TOKEN != 0
-}
+impl Class {
+    #[inline]
+    pub(crate) fn has(self, byte: u8) -> bool {
+        CLASSES[usize::from(byte)] & self.0 != 0
+    }
 
-/// Visible ASCII without `?` and `#`, which end a path.
-#[inline]
-pub(crate) fn is_path(byte: u8) -> bool {
-    CLASSES[usize::from(byte)] & PATH != 0
-}
-
-/// Visible ASCII without `#`, which would begin a fragment.
-#[inline]
-pub(crate) fn is_query(byte: u8) -> bool {
-    CLASSES[usize::from(byte)] & QUERY != 0
-}
-
-/// `unreserved` or `sub-delims` of RFC 3986: a registered name's bytes, save for percent-encoding.
-#[inline]
-pub(crate) fn is_reg_name(byte: u8) -> bool {
-    CLASSES[usize::from(byte)] & REG_NAME != 0
+    /// Where the first byte at or after `from` is that isn't in the class, or the length of `bytes`.
+    ///
+    /// Eight at a time, so that bounds are checked once for them.
+    #[inline]
+    pub(crate) fn end_of_run(self, bytes: &[u8], from: usize) -> usize {
+        let mut at = from;
+        while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            if let Some(length) = eight.iter().position(|&byte| !self.has(byte)) {
+                return at + length;
+            }
+            at += 8;
+        }
+        while bytes.get(at).is_some_and(|&byte| self.has(byte)) {
+            at += 1;
+        }
+        at
+    }
 }
 
 /// Optional whitespace, `OWS` of RFC 9110 section 5.6.3.
@@ -72,18 +84,18 @@ const fn classes() -> [u8; 256] {
 const fn classes_of(byte: u8) -> u8 {
     let mut class = 0;
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-        class |= TOKEN | REG_NAME;
+        class |= TOKEN.0 | REG_NAME.0;
     }
     if matches!(byte, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'^' | b'`' | b'|') {
-        class |= TOKEN;
+        class |= TOKEN.0;
     }
     if matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=') {
-        class |= REG_NAME;
+        class |= REG_NAME.0;
     }
     if byte.is_ascii_graphic() && byte != b'#' {
-        class |= QUERY;
+        class |= QUERY.0;
         if byte != b'?' {
-            class |= PATH;
+            class |= PATH.0;
         }
     }
     class
@@ -93,8 +105,8 @@ const fn classes_of(byte: u8) -> u8 {
 mod tests {
     use super::*;
 
-    fn members(class: fn(u8) -> bool) -> String {
-        (0..=255u8).filter(|&byte| class(byte)).map(char::from).collect()
+    fn members(is_member: impl Fn(u8) -> bool) -> String {
+        (0..=255u8).filter(|&byte| is_member(byte)).map(char::from).collect()
     }
 
     #[test]
@@ -105,14 +117,30 @@ mod tests {
             all.sort_unstable();
             all.into_iter().collect::<String>()
         };
-        assert_eq!(members(is_token), sorted("!#$%&'*+-.^_`|~"));
-        assert_eq!(members(is_reg_name), sorted("-._~!$&'()*+,;="));
+        assert_eq!(members(|byte| TOKEN.has(byte)), sorted("!#$%&'*+-.^_`|~"));
+        assert_eq!(members(|byte| REG_NAME.has(byte)), sorted("-._~!$&'()*+,;="));
         assert_eq!(
-            members(is_query),
+            members(|byte| QUERY.has(byte)),
             (0x21..0x7fu8).map(char::from).filter(|&c| c != '#').collect::<String>()
         );
-        assert_eq!(members(is_path), members(is_query).replace('?', ""));
+        assert_eq!(members(|byte| PATH.has(byte)), members(|byte| QUERY.has(byte)).replace('?', ""));
         assert_eq!(members(is_control).len(), 31 + 1);
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_other_byte_wherever_it_is() {
+        for length in 0..30 {
+            let all = vec![b'a'; length];
+            assert_eq!(TOKEN.end_of_run(&all, 0), length);
+            for other in 0..length {
+                let mut bytes = all.clone();
+                bytes[other] = b':';
+                for from in 0..=length {
+                    let expected = if from <= other { other } else { length };
+                    assert_eq!(TOKEN.end_of_run(&bytes, from), expected, "{other} of {length} from {from}");
+                }
+            }
+        }
     }
 
     #[test]

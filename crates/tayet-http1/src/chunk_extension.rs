@@ -1,7 +1,7 @@
 //! Chunk extensions, checked byte by byte and otherwise ignored (RFC 9112 section 7.1.1).
 
 use crate::Refusal;
-use crate::byte::{is_control, is_token, is_whitespace};
+use crate::byte::{TOKEN, is_control, is_whitespace};
 
 /// How far an extension has been read: `*( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl ChunkExtension {
             }
             (Self::Name, _) if space => Ok(Self::BeforeEquals),
             (Self::Token | Self::QuoteEnd, _) if space => Ok(Self::BeforeSemicolon),
-            (Self::BeforeName | Self::Name, _) if is_token(byte) => Ok(Self::Name),
-            (Self::BeforeValue | Self::Token, _) if is_token(byte) => Ok(Self::Token),
+            (Self::BeforeName | Self::Name, _) if TOKEN.has(byte) => Ok(Self::Name),
+            (Self::BeforeValue | Self::Token, _) if TOKEN.has(byte) => Ok(Self::Token),
             (Self::BeforeValue, b'"') => Ok(Self::Quoted),
             (Self::Name | Self::BeforeEquals, b'=') => Ok(Self::BeforeValue),
             (

@@ -65,8 +65,7 @@ impl Connection {
         let received = match &mut self.state {
             State::BetweenMessages(empty_lines) => match empty_lines.skip(input) {
                 Ok(true) => self.begin_head(input, head, limits),
-                Ok(false) => Ok(false),
-                Err(refusal) => Err(refusal),
+                skipped => skipped,
             },
             State::Head(partial) => partial.receive(input, head, limits),
             State::FixedBody { .. } | State::ChunkedBody(_) => {
@@ -142,10 +141,7 @@ impl Connection {
     ) -> Result<bool, Refusal> {
         let mut parser = HeadParser::default();
         let Some(length) = parser.parse(input, head, limits)? else {
-            self.state =
-                State::Head(Box::new(PartialHead { bytes: input.to_vec(), head: head.clone(), parser }));
-            head.clear();
-            *input = &[];
+            self.state = State::Head(PartialHead::begin(input, head, parser));
             return Ok(false);
         };
         let (bytes, rest) = input.split_at(length);
@@ -156,11 +152,12 @@ impl Connection {
 
     #[inline]
     fn begin_body(&mut self, length: BodyLength) {
-        self.state = match length {
-            BodyLength::None => State::BetweenMessages(EmptyLines::default()),
-            BodyLength::Fixed(length) => State::FixedBody { remaining: length },
-            BodyLength::Chunked => State::ChunkedBody(ChunkDecoder::new()),
-        };
+        match (&mut self.state, length) {
+            (State::BetweenMessages(empty_lines), BodyLength::None) => *empty_lines = EmptyLines::default(),
+            (state, BodyLength::None) => *state = State::BetweenMessages(EmptyLines::default()),
+            (state, BodyLength::Fixed(length)) => *state = State::FixedBody { remaining: length },
+            (state, BodyLength::Chunked) => *state = State::ChunkedBody(ChunkDecoder::new()),
+        }
     }
 }
 
@@ -207,6 +204,15 @@ struct PartialHead {
 }
 
 impl PartialHead {
+    /// Takes all of `input`, of which `parser` has read the part that is in `head`, and empties that.
+    #[cold]
+    fn begin(input: &mut &[u8], head: &mut Head, parser: HeadParser) -> Box<Self> {
+        let bytes = std::mem::take(input).to_vec();
+        let partial = Box::new(Self { bytes, head: head.clone(), parser });
+        head.clear();
+        partial
+    }
+
     /// Takes bytes off the front of `input` up to the end of the head, which is `head` then.
     fn receive(&mut self, input: &mut &[u8], head: &mut Head, limits: &HeadLimits) -> Result<bool, Refusal> {
         let length_before = self.bytes.len();

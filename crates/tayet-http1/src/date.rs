@@ -6,6 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
 
+/// What stands before the date in a head.
+const PREFIX: &[u8; 8] = b"\r\ndate: ";
+
 /// The last second of the year 9999, the last that the format can express.
 const LAST_SECOND: u64 = 253_402_300_799;
 
@@ -19,12 +22,21 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// assert_eq!(date.as_bytes(), b"Sun, 06 Nov 1994 08:49:37 GMT");
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub struct Date([u8; DATE_BYTES]);
+pub struct Date {
+    /// The whole line, which is copied at once.
+    line: [u8; PREFIX.len() + DATE_BYTES],
+}
 
 impl Date {
     /// The 29 bytes.
     pub fn as_bytes(&self) -> &[u8; DATE_BYTES] {
-        &self.0
+        self.line.last_chunk().expect("a line is longer than a date")
+    }
+
+    /// The field line, with the line end before it.
+    #[inline]
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
     }
 }
 
@@ -33,16 +45,17 @@ impl From<SystemTime> for Date {
     fn from(moment: SystemTime) -> Self {
         let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = Duration::from_secs(since_epoch.as_secs().min(LAST_SECOND));
-        let mut bytes = [b' '; DATE_BYTES];
-        write!(&mut bytes[..], "{}", httpdate::HttpDate::from(UNIX_EPOCH + seconds))
-            .expect("it is 29 bytes long");
-        Self(bytes)
+        let mut line = [b' '; PREFIX.len() + DATE_BYTES];
+        let (prefix, mut date) = line.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX);
+        write!(date, "{}", httpdate::HttpDate::from(UNIX_EPOCH + seconds)).expect("it is 29 bytes long");
+        Self { line }
     }
 }
 
 impl fmt::Debug for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Date({})", self.0.escape_ascii())
+        write!(f, "Date({})", self.as_bytes().escape_ascii())
     }
 }
 

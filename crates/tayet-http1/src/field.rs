@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::Refusal;
-use crate::byte::{is_token, is_whitespace, trim};
+use crate::byte::{TOKEN, is_whitespace, trim};
+use crate::line::{self, Lines};
 
 /// A name's length has to fit into a [`http::HeaderName`].
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
@@ -45,26 +46,58 @@ pub(crate) struct Field {
     pub(crate) value: Span,
 }
 
-impl Field {
-    /// Reads the line in `bytes[line]`, which has no control bytes, no line end, and isn't empty.
+/// The next line of a head's fields or of a trailer section.
+pub(crate) enum FieldLine {
+    Field(Field),
+    /// The empty line behind the fields; `end` is where it ends.
+    Empty {
+        end: usize,
+    },
+    /// It needs more bytes.
+    Incomplete,
+}
+
+impl FieldLine {
+    /// Reads the next of `lines`, and goes on to the one behind it.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8], line: Range<usize>) -> Result<Self, Refusal> {
-        let text = &bytes[line.clone()];
-        let colon = text.iter().position(|&byte| !is_token(byte)).ok_or(Refusal::MissingColon)?;
-        if text[colon] != b':' || colon == 0 || colon > MAX_NAME_BYTES {
-            return Err(malformed_name(text, colon));
+    pub(crate) fn next(bytes: &[u8], lines: &mut Lines) -> Result<Self, Refusal> {
+        if !lines.is_worth_a_try(bytes) {
+            return Ok(Self::Incomplete);
         }
-        let (mut start, mut end) = (colon + 1, text.len());
-        while start < end && is_whitespace(text[start]) {
-            start += 1;
+        let start = lines.start();
+        if bytes.get(start) == Some(&b'\r') {
+            if let Some(end) = line::end(bytes, start)? {
+                return Ok(Self::Empty { end });
+            }
+        } else if let Some((field, next)) = Field::parse(bytes, start)? {
+            lines.begin_line(next);
+            return Ok(Self::Field(field));
         }
-        while start < end && is_whitespace(text[end - 1]) {
-            end -= 1;
+        lines.wait_for_more(bytes);
+        Ok(Self::Incomplete)
+    }
+}
+
+impl Field {
+    /// Reads the line that begins at `start`. Gives the field and where the next line begins; `None`: it needs more.
+    #[inline]
+    fn parse(bytes: &[u8], start: usize) -> Result<Option<(Self, usize)>, Refusal> {
+        let colon = TOKEN.end_of_run(bytes, start);
+        if bytes.get(colon) != Some(&b':') || colon == start || colon - start > MAX_NAME_BYTES {
+            return name_fault(bytes, start, colon);
         }
-        Ok(Self {
-            name: Span::new(line.start..line.start + colon),
-            value: Span::new(line.start + start..line.start + end),
-        })
+        let mut value_start = colon + 1;
+        while bytes.get(value_start).is_some_and(|&byte| is_whitespace(byte)) {
+            value_start += 1;
+        }
+        let line_end = line::find_control(bytes, value_start);
+        let Some(next) = line::end(bytes, line_end)? else { return Ok(None) };
+        let mut value_end = line_end;
+        while value_end > value_start && is_whitespace(bytes[value_end - 1]) {
+            value_end -= 1;
+        }
+        let field = Self { name: Span::new(start..colon), value: Span::new(value_start..value_end) };
+        Ok(Some((field, next)))
     }
 }
 
@@ -73,14 +106,17 @@ pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 
-/// Which rule the name breaks whose first byte that is no token's is at `at`.
+/// What is wrong with a name from `start` on, of which the first byte that isn't a token's is at `end`.
 #[cold]
-fn malformed_name(text: &[u8], at: usize) -> Refusal {
-    let behind_whitespace = text[at..].iter().find(|&&byte| !is_whitespace(byte));
-    match (text[at], at) {
-        (b':', 0) => Refusal::EmptyFieldName,
-        (b' ' | b'\t', 0) => Refusal::ObsoleteFolding,
-        (b' ' | b'\t', _) if behind_whitespace == Some(&b':') => Refusal::SpaceBeforeColon,
+fn name_fault<T>(bytes: &[u8], start: usize, end: usize) -> Result<Option<T>, Refusal> {
+    let rest = bytes.get(end..).unwrap_or_default();
+    let behind_whitespace = rest.iter().find(|&&byte| !is_whitespace(byte));
+    let refusal = match rest {
+        [b' ' | b'\t', ..] if end == start => Refusal::ObsoleteFolding,
+        [b' ' | b'\t', ..] if behind_whitespace == Some(&b':') => Refusal::SpaceBeforeColon,
+        [b':', ..] if end == start => Refusal::EmptyFieldName,
+        [b'\r', ..] => Refusal::MissingColon,
         _ => Refusal::MalformedFieldName,
-    }
+    };
+    line::unexpected(bytes, end, refusal)
 }

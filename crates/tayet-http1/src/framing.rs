@@ -3,7 +3,7 @@
 use http::Version;
 
 use crate::Refusal;
-use crate::byte::{is_token, trim};
+use crate::byte::{TOKEN, trim};
 use crate::field::list_elements;
 
 /// How a request's body is delimited.
@@ -88,8 +88,7 @@ impl Framing {
 
 /// `transfer-coding = token *( OWS ";" OWS transfer-parameter )`. `chunked` has no parameters (RFC 9112 section 7.1).
 fn is_chunked(coding: &[u8]) -> Result<bool, Refusal> {
-    let name_length = coding.iter().position(|&byte| !is_token(byte)).unwrap_or(coding.len());
-    let (name, parameters) = coding.split_at(name_length);
+    let (name, parameters) = coding.split_at(TOKEN.end_of_run(coding, 0));
     let is_chunked = name.eq_ignore_ascii_case(b"chunked");
     match trim(parameters) {
         _ if name.is_empty() => Err(Refusal::MalformedTransferEncoding),

@@ -10,7 +10,6 @@ use crate::Refusal;
 use crate::field::{Field, Span, list_elements};
 use crate::framing::{BodyLength, Framing};
 use crate::request_line::RequestLine;
-use crate::target::Target;
 
 /// The room that [`Head::clear`] keeps for the bytes of the next head.
 const RETAINED_BYTES: usize = 16 * 1024;
@@ -28,9 +27,7 @@ const RETAINED_FIELDS: usize = 100;
 pub struct Head {
     bytes: Vec<u8>,
     fields: Vec<Field>,
-    method: Method,
-    version: Version,
-    target: Target,
+    line: RequestLine,
     host: Option<Span>,
     framing: Framing,
     connection: ConnectionOptions,
@@ -55,9 +52,7 @@ impl Head {
         if self.fields.capacity() > RETAINED_FIELDS {
             self.fields = Vec::new();
         }
-        self.method = Method::GET;
-        self.version = Version::default();
-        self.target = Target::default();
+        self.line = RequestLine::default();
         self.host = None;
         self.framing = Framing::default();
         self.connection = ConnectionOptions::default();
@@ -67,39 +62,39 @@ impl Head {
     /// The method, which may be any token.
     #[inline]
     pub fn method(&self) -> &Method {
-        &self.method
+        &self.line.method
     }
 
     /// [`Version::HTTP_10`] or [`Version::HTTP_11`].
     #[inline]
     pub fn version(&self) -> Version {
-        self.version
+        self.line.version
     }
 
     /// The request target as received (RFC 9112 section 3.2).
     pub fn target(&self) -> &str {
-        self.text(self.target.whole)
+        self.text(self.line.target.whole)
     }
 
     /// The target's path, not decoded: `*` for `OPTIONS *`, empty for CONNECT, `/` for an absolute-form without one.
     #[inline]
     pub fn path(&self) -> &str {
-        if self.target.path.is_empty() && self.method != Method::CONNECT {
+        if self.line.target.path.is_empty() && self.line.method != Method::CONNECT {
             return "/";
         }
-        self.text(self.target.path)
+        self.text(self.line.target.path)
     }
 
     /// What follows the target's `?`, not decoded.
     #[inline]
     pub fn query(&self) -> Option<&str> {
-        self.target.query.map(|query| self.text(query))
+        self.line.target.query.map(|query| self.text(query))
     }
 
     /// `host[:port]`: the target's where it has one (RFC 9112 section 3.2.2), else Host's. `None` where Host is empty
     /// or, in HTTP/1.0, missing.
     pub fn authority(&self) -> Option<&str> {
-        let authority = self.target.authority.or(self.host).filter(|authority| !authority.is_empty());
+        let authority = self.line.target.authority.or(self.host).filter(|authority| !authority.is_empty());
         authority.map(|authority| self.text(authority))
     }
 
@@ -142,7 +137,7 @@ impl Head {
     /// which only HTTP/1.0 needs.
     #[inline]
     pub fn is_persistent(&self) -> bool {
-        !self.connection.close && (self.version == Version::HTTP_11 || self.connection.keep_alive)
+        !self.connection.close && (self.line.version == Version::HTTP_11 || self.connection.keep_alive)
     }
 
     /// Whether the client waits for [`CONTINUE`](crate::CONTINUE) before it sends its body (RFC 9110 section 10.1.1).
@@ -169,12 +164,11 @@ impl Head {
 /// Filling, while the bytes are still somewhere else.
 impl Head {
     #[inline]
-    pub(crate) fn set_request_line(&mut self, line: RequestLine) {
-        self.method = line.method;
-        self.version = line.version;
-        self.target = line.target;
+    pub(crate) fn request_line_mut(&mut self) -> &mut RequestLine {
+        &mut self.line
     }
 
+    #[inline]
     pub(crate) fn field_count(&self) -> usize {
         self.fields.len()
     }
@@ -189,7 +183,7 @@ impl Head {
             10 if name.eq_ignore_ascii_case(b"connection") => self.add_connection_options(value),
             14 if name.eq_ignore_ascii_case(b"content-length") => self.framing.add_content_length(value)?,
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                self.framing.add_transfer_encoding(value, self.version)?;
+                self.framing.add_transfer_encoding(value, self.line.version)?;
             }
             _ => {}
         }
@@ -200,7 +194,7 @@ impl Head {
     /// Checks what only the whole head can tell.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if self.host.is_none() && self.version == Version::HTTP_11 {
+        if self.host.is_none() && self.line.version == Version::HTTP_11 {
             return Err(Refusal::MissingHost);
         }
         self.framing.check()
@@ -233,7 +227,7 @@ impl Head {
 
     /// HTTP/1.0 has no expectations (RFC 9110 section 10.1.1): there the field means nothing.
     fn add_expectations(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        if self.version == Version::HTTP_10 {
+        if self.line.version == Version::HTTP_10 {
             return Ok(());
         }
         for expectation in list_elements(value).filter(|element| !element.is_empty()) {
@@ -250,9 +244,9 @@ impl fmt::Debug for Head {
     /// Without the fields' values, since credentials are among them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Head")
-            .field("method", &self.method)
+            .field("method", &self.line.method)
             .field("target", &self.target())
-            .field("version", &self.version)
+            .field("version", &self.line.version)
             .field("fields", &self.fields().map(|(name, _)| name).collect::<Vec<_>>())
             .finish_non_exhaustive()
     }

@@ -1,22 +1,14 @@
-//! Reading a head line by line, each byte once, however it is cut.
+//! Reading a head, line by line.
 
-use std::ops::Range;
-
-use crate::field::Field;
+use crate::field::FieldLine;
 use crate::limits::{MAX_HEAD_BYTES_CEILING, MAX_HEADERS_CEILING};
-use crate::request_line::RequestLine;
-use crate::{Head, HeadLimits, Refusal, line};
+use crate::line::Lines;
+use crate::{Head, HeadLimits, Refusal};
 
 /// How far a head has been read.
-///
-/// Lines are judged in order, each when its end is there, and a byte that no line may hold is judged when it is met: so
-/// the first fault decides, wherever the input is cut.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct HeadParser {
-    /// Where the line begins that isn't complete. 0: it is the request line.
-    line_start: usize,
-    /// Up to where there's no end of that line.
-    scanned: usize,
+    lines: Lines,
 }
 
 impl HeadParser {
@@ -30,48 +22,58 @@ impl HeadParser {
         limits: &HeadLimits,
     ) -> Result<Option<usize>, Refusal> {
         let max_head_bytes = limits.max_head_bytes.min(MAX_HEAD_BYTES_CEILING);
-        if self.line_start == 0 {
-            let max_bytes = limits.max_request_line_bytes.saturating_add("\r\n".len()).min(max_head_bytes);
-            let Some(line) = self.next_line(bytes, max_bytes, Refusal::RequestLineTooLong)? else {
-                return Ok(None);
-            };
-            head.set_request_line(RequestLine::parse(bytes, line.end)?);
-        }
-        let max_headers = limits.max_headers.min(MAX_HEADERS_CEILING);
-        while let Some(line) = self.next_line(bytes, max_head_bytes, Refusal::HeadTooLarge)? {
-            if line.is_empty() {
-                head.check()?;
-                return Ok(Some(self.line_start));
+        if self.lines.start() == 0 {
+            let max_line_bytes =
+                limits.max_request_line_bytes.saturating_add("\r\n".len()).min(max_head_bytes);
+            let within = &bytes[..bytes.len().min(max_line_bytes)];
+            if !self.parse_request_line(within, head)? {
+                return incomplete(within.len() < max_line_bytes, Refusal::RequestLineTooLong);
             }
-            if head.field_count() >= max_headers {
-                return Err(Refusal::TooManyHeaders);
-            }
-            head.add_field(bytes, Field::parse(bytes, line)?)?;
         }
-        Ok(None)
+        let within = &bytes[..bytes.len().min(max_head_bytes)];
+        match self.parse_fields(within, head, limits.max_headers.min(MAX_HEADERS_CEILING))? {
+            None => incomplete(within.len() < max_head_bytes, Refusal::HeadTooLarge),
+            length => Ok(length),
+        }
     }
 
-    /// The next line without its end. Bytes from `max_bytes` on don't count: a line that isn't complete before is `over`.
     #[inline]
-    fn next_line(
+    fn parse_request_line(&mut self, bytes: &[u8], head: &mut Head) -> Result<bool, Refusal> {
+        if !self.lines.is_worth_a_try(bytes) {
+            return Ok(false);
+        }
+        let next = head.request_line_mut().parse(bytes)?;
+        match next {
+            Some(next) => self.lines.begin_line(next),
+            None => self.lines.wait_for_more(bytes),
+        }
+        Ok(next.is_some())
+    }
+
+    #[inline]
+    fn parse_fields(
         &mut self,
         bytes: &[u8],
-        max_bytes: usize,
-        over: Refusal,
-    ) -> Result<Option<Range<usize>>, Refusal> {
-        let within = &bytes[..bytes.len().min(max_bytes)];
-        match line::find_end(within, self.scanned)? {
-            Some(end) => {
-                let line = self.line_start..end;
-                self.line_start = end + "\r\n".len();
-                self.scanned = self.line_start;
-                Ok(Some(line))
-            }
-            None if within.len() == max_bytes => Err(over),
-            None => {
-                self.scanned = line::resume_at(within);
-                Ok(None)
+        head: &mut Head,
+        max_headers: usize,
+    ) -> Result<Option<usize>, Refusal> {
+        loop {
+            match FieldLine::next(bytes, &mut self.lines)? {
+                FieldLine::Field(_) if head.field_count() >= max_headers => {
+                    return Err(Refusal::TooManyHeaders);
+                }
+                FieldLine::Field(field) => head.add_field(bytes, field)?,
+                FieldLine::Empty { end } => {
+                    head.check()?;
+                    return Ok(Some(end));
+                }
+                FieldLine::Incomplete => return Ok(None),
             }
         }
     }
+}
+
+#[cold]
+fn incomplete<T>(has_room: bool, refusal: Refusal) -> Result<Option<T>, Refusal> {
+    if has_room { Ok(None) } else { Err(refusal) }
 }

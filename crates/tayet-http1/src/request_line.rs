@@ -2,66 +2,78 @@
 
 use http::{Method, Version};
 
-use crate::Refusal;
-use crate::byte::is_token;
+use crate::byte::{PATH, QUERY, TOKEN};
 use crate::target::Target;
+use crate::{Refusal, line};
 
 /// What a request line says.
+#[derive(Clone, Default)]
 pub(crate) struct RequestLine {
     pub(crate) method: Method,
     pub(crate) target: Target,
     pub(crate) version: Version,
 }
 
-const VERSION_BYTES: usize = "HTTP/1.1".len();
-
 impl RequestLine {
-    /// Reads `bytes[..end]`, which has no control bytes and no line end.
-    ///
-    /// The version goes first: of another version we can't say what else would be wrong.
+    /// Becomes the line that `bytes` begin with. Gives where the next line begins; `None`: it needs more.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8], end: usize) -> Result<Self, Refusal> {
-        let line = &bytes[..end];
-        let method_end = line.iter().position(|&byte| byte == b' ').ok_or(Refusal::MalformedRequestLine)?;
-        let target_end = match end.checked_sub(VERSION_BYTES + 1) {
-            Some(at) if line[at] == b' ' && at > method_end + 1 => at,
-            _ => return Err(malformed_end(line, method_end)),
-        };
-        let version = parse_version(&line[target_end + 1..])?;
-        let method = parse_method(&line[..method_end])?;
-        let target = Target::parse(bytes, method_end + 1..target_end, &method)?;
-        Ok(Self { method, target, version })
-    }
-}
-
-#[inline]
-fn parse_version(version: &[u8]) -> Result<Version, Refusal> {
-    match version {
-        b"HTTP/1.1" => Ok(Version::HTTP_11),
-        b"HTTP/1.0" => Ok(Version::HTTP_10),
-        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Err(Refusal::UnsupportedVersion),
-        _ => Err(Refusal::MalformedVersion),
-    }
-}
-
-#[inline]
-fn parse_method(method: &[u8]) -> Result<Method, Refusal> {
-    match method {
-        b"GET" => Ok(Method::GET),
-        b"POST" => Ok(Method::POST),
-        _ if method.iter().all(|&byte| is_token(byte)) => {
-            Method::from_bytes(method).map_err(|_| Refusal::MalformedMethod)
+    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+        let is_get = bytes.starts_with(b"GET ");
+        let method_end = if is_get { 3 } else { TOKEN.end_of_run(bytes, 0) };
+        if bytes.get(method_end) != Some(&b' ') || method_end == 0 {
+            return method_fault(bytes, method_end);
         }
-        _ => Err(Refusal::MalformedMethod),
+        let target_start = method_end + 1;
+        let path_end = PATH.end_of_run(bytes, target_start);
+        let has_query = bytes.get(path_end) == Some(&b'?');
+        let target_end = if has_query { QUERY.end_of_run(bytes, path_end) } else { path_end };
+        if bytes.get(target_end) != Some(&b' ') || target_end == target_start {
+            return target_fault(bytes, target_end);
+        }
+        let Some(next) = self.parse_version(bytes, target_end + 1)? else { return Ok(None) };
+        // Only now, since of another version we can't say what its methods and targets would be.
+        if !is_get {
+            self.method = Method::from_bytes(&bytes[..method_end]).map_err(|_| Refusal::MalformedMethod)?;
+        }
+        self.target = Target::parse(bytes, target_start..target_end, path_end, &self.method)?;
+        Ok(Some(next))
+    }
+
+    #[inline]
+    fn parse_version(&mut self, bytes: &[u8], start: usize) -> Result<Option<usize>, Refusal> {
+        self.version = match bytes.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(b"HTTP/1.1\r\n") => Version::HTTP_11,
+            Some(b"HTTP/1.0\r\n") => Version::HTTP_10,
+            _ => return version_fault(bytes, start),
+        };
+        Ok(Some(start + "HTTP/1.x\r\n".len()))
     }
 }
 
-/// What to call a line that doesn't end with a space and eight more bytes.
 #[cold]
-fn malformed_end(line: &[u8], method_end: usize) -> Refusal {
-    let version = line[method_end + 1..].split(|&byte| byte == b' ').nth(1);
-    match version {
-        Some(version) if version.starts_with(b"HTTP/") => Refusal::MalformedVersion,
-        _ => Refusal::MalformedRequestLine,
-    }
+fn method_fault<T>(bytes: &[u8], end: usize) -> Result<Option<T>, Refusal> {
+    let refusal =
+        if bytes.get(end) == Some(&b'\r') { Refusal::MalformedRequestLine } else { Refusal::MalformedMethod };
+    line::unexpected(bytes, end, refusal)
+}
+
+#[cold]
+fn target_fault<T>(bytes: &[u8], end: usize) -> Result<Option<T>, Refusal> {
+    let refusal = match bytes.get(end) {
+        Some(b'#') => Refusal::FragmentInTarget,
+        Some(b'\r') => Refusal::MalformedRequestLine,
+        _ => Refusal::MalformedTarget,
+    };
+    line::unexpected(bytes, end, refusal)
+}
+
+#[cold]
+fn version_fault<T>(bytes: &[u8], start: usize) -> Result<Option<T>, Refusal> {
+    let end = line::find_control(bytes, start);
+    let refusal = match &bytes[start..end] {
+        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Refusal::UnsupportedVersion,
+        version if version.contains(&b' ') => Refusal::MalformedRequestLine,
+        _ => Refusal::MalformedVersion,
+    };
+    line::unexpected(bytes, end, refusal)
 }

@@ -51,55 +51,37 @@ pub struct ResponseHead<'a> {
     pub date: &'a Date,
 }
 
+/// Each part but the status line begins with the end of the line before it.
 impl ResponseHead<'_> {
     /// Adds the head to `out`, up to and with the empty line.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.reserve(OWN_LINES_BYTES);
         self.encode_status_line(out);
-        let seen = self.encode_fields(out);
+        let seen = self.fields.map_or_else(SeenFields::default, |fields| encode_fields(fields, out));
         if !seen.date {
-            out.extend_from_slice(b"date: ");
-            out.extend_from_slice(self.date.as_bytes());
-            out.extend_from_slice(b"\r\n");
+            out.extend_from_slice(self.date.line());
         }
         if let Some(content_type) = self.content_type
             && !seen.content_type
         {
-            out.extend_from_slice(b"content-type: ");
+            out.extend_from_slice(b"\r\ncontent-type: ");
             out.extend_from_slice(content_type.as_bytes());
-            out.extend_from_slice(b"\r\n");
         }
         self.encode_length(out);
         self.encode_connection(out, seen.upgrade);
-        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(b"\r\n\r\n");
     }
 
     #[inline]
     fn encode_status_line(&self, out: &mut Vec<u8>) {
         if self.status == StatusCode::OK {
-            out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
+            out.extend_from_slice(b"HTTP/1.1 200 OK");
             return;
         }
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(self.status.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(self.status.canonical_reason().unwrap_or_default().as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-
-    fn encode_fields(&self, out: &mut Vec<u8>) -> SeenFields {
-        let mut seen = SeenFields::default();
-        for (name, value) in self.fields.into_iter().flatten() {
-            if is_servers_own(name) {
-                continue;
-            }
-            seen.note(name);
-            out.extend_from_slice(name.as_str().as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        seen
     }
 
     /// 1xx and 204 never have a length, whatever was asked (RFC 9110 section 8.6, RFC 9112 section 6.1).
@@ -110,11 +92,10 @@ impl ResponseHead<'_> {
         }
         match self.length {
             ResponseLength::Fixed(length) => {
-                out.extend_from_slice(b"content-length: ");
+                out.extend_from_slice(b"\r\ncontent-length: ");
                 out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-                out.extend_from_slice(b"\r\n");
             }
-            ResponseLength::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+            ResponseLength::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
             ResponseLength::UntilClose | ResponseLength::None => {}
         }
     }
@@ -122,13 +103,25 @@ impl ResponseHead<'_> {
     #[inline]
     fn encode_connection(&self, out: &mut Vec<u8>, upgrade: bool) {
         if self.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
-            out.extend_from_slice(b"connection: upgrade\r\n");
+            out.extend_from_slice(b"\r\nconnection: upgrade");
         } else if !self.keep_alive || self.length == ResponseLength::UntilClose {
-            out.extend_from_slice(b"connection: close\r\n");
+            out.extend_from_slice(b"\r\nconnection: close");
         } else if self.request_version == Version::HTTP_10 {
-            out.extend_from_slice(b"connection: keep-alive\r\n");
+            out.extend_from_slice(b"\r\nconnection: keep-alive");
         }
     }
+}
+
+fn encode_fields(fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {
+    let mut seen = SeenFields::default();
+    for (name, value) in fields.iter().filter(|(name, _)| !is_servers_own(name)) {
+        seen.note(name);
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+    }
+    seen
 }
 
 /// Fields of the user's that keep the server from writing its own.

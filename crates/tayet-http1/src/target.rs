@@ -6,7 +6,6 @@ use http::Method;
 
 use crate::Refusal;
 use crate::authority::{self, Port};
-use crate::byte::{is_path, is_query};
 use crate::field::Span;
 
 /// Where a target and its parts lie in the head.
@@ -21,74 +20,61 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads the target in `bytes[range]`, which isn't empty.
+    /// Reads the target in `bytes[range]`, which isn't empty, is visible ASCII, has no fragment, and has its first `?`,
+    /// if any, at `path_end`.
     #[inline]
-    pub(crate) fn parse(bytes: &[u8], range: Range<usize>, method: &Method) -> Result<Self, Refusal> {
+    pub(crate) fn parse(
+        bytes: &[u8],
+        range: Range<usize>,
+        path_end: usize,
+        method: &Method,
+    ) -> Result<Self, Refusal> {
+        let query = (path_end < range.end).then(|| Span::new(path_end + 1..range.end));
+        let origin_form = Self {
+            whole: Span::new(range.clone()),
+            path: Span::new(range.start..path_end),
+            query,
+            authority: None,
+        };
         if bytes[range.start] == b'/' && method != Method::CONNECT {
-            return path_and_query(bytes, range.clone(), range.start, None);
+            return Ok(origin_form);
         }
-        Self::parse_rare_form(bytes, range, method)
+        origin_form.into_other_form(bytes, range.start..path_end, method)
     }
 
     #[cold]
-    fn parse_rare_form(bytes: &[u8], range: Range<usize>, method: &Method) -> Result<Self, Refusal> {
-        let whole = Span::new(range.clone());
-        match &bytes[range.clone()] {
-            target if target.iter().any(|byte| !byte.is_ascii_graphic()) => Err(Refusal::MalformedTarget),
-            target if target.contains(&b'#') => Err(Refusal::FragmentInTarget),
+    fn into_other_form(
+        self,
+        bytes: &[u8],
+        before_query: Range<usize>,
+        method: &Method,
+    ) -> Result<Self, Refusal> {
+        match self.whole.of(bytes) {
             target if method == Method::CONNECT => match authority::check(target) {
-                Some(Port::Number(_)) => Ok(Self { whole, authority: Some(whole), ..Self::default() }),
+                Some(Port::Number(_)) => {
+                    Ok(Self { path: Span::default(), authority: Some(self.whole), ..self })
+                }
                 _ => Err(Refusal::MalformedConnectTarget),
             },
-            b"*" if method == Method::OPTIONS => Ok(Self { whole, path: whole, ..Self::default() }),
+            b"*" if method == Method::OPTIONS => Ok(self),
             b"*" => Err(Refusal::AsteriskWithoutOptions),
-            _ => absolute_form(bytes, range),
+            _ => self.into_absolute_form(bytes, before_query),
         }
     }
-}
 
-fn absolute_form(bytes: &[u8], range: Range<usize>) -> Result<Target, Refusal> {
-    let target = &bytes[range.clone()];
-    let scheme_length =
-        ["http://", "https://"].into_iter().map(str::len).zip(["http://", "https://"]).find_map(
-            |(length, scheme)| {
-                let start = target.get(..length)?;
-                start.eq_ignore_ascii_case(scheme.as_bytes()).then_some(length)
-            },
-        );
-    let start = range.start + scheme_length.ok_or(Refusal::MalformedTarget)?;
-    let length = bytes[start..range.end].iter().position(|byte| matches!(byte, b'/' | b'?'));
-    let end = length.map_or(range.end, |length| start + length);
-    if authority::check(&bytes[start..end]).is_none() {
-        return Err(Refusal::MalformedTarget);
-    }
-    path_and_query(bytes, range, end, Some(Span::new(start..end)))
-}
-
-/// The rest of a target, from its path on, which may be empty before a query or at the end.
-#[inline]
-fn path_and_query(
-    bytes: &[u8],
-    range: Range<usize>,
-    path_start: usize,
-    authority: Option<Span>,
-) -> Result<Target, Refusal> {
-    let mut at = path_start;
-    while at < range.end && is_path(bytes[at]) {
-        at += 1;
-    }
-    let path = Span::new(path_start..at);
-    let mut query = None;
-    if at < range.end && bytes[at] == b'?' {
-        let query_start = at + 1;
-        at = query_start;
-        while at < range.end && is_query(bytes[at]) {
-            at += 1;
+    fn into_absolute_form(self, bytes: &[u8], before_query: Range<usize>) -> Result<Self, Refusal> {
+        let text = &bytes[before_query.clone()];
+        let scheme = ["http://", "https://"].into_iter().find(|scheme| {
+            text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
+        });
+        let authority_start = before_query.start + scheme.ok_or(Refusal::MalformedTarget)?.len();
+        let length = bytes[authority_start..before_query.end].iter().position(|&byte| byte == b'/');
+        let path_start = length.map_or(before_query.end, |length| authority_start + length);
+        if authority::check(&bytes[authority_start..path_start]).is_none() {
+            return Err(Refusal::MalformedTarget);
         }
-        query = Some(Span::new(query_start..at));
+        let (authority, path) =
+            (Span::new(authority_start..path_start), Span::new(path_start..before_query.end));
+        Ok(Self { path, authority: Some(authority), ..self })
     }
-    if at == range.end {
-        return Ok(Target { whole: Span::new(range), path, query, authority });
-    }
-    Err(if bytes[at] == b'#' { Refusal::FragmentInTarget } else { Refusal::MalformedTarget })
 }

@@ -2,16 +2,16 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::field::Field;
+use crate::Refusal;
+use crate::field::{Field, FieldLine};
 use crate::limits::{MAX_TRAILER_BYTES, MAX_TRAILERS};
-use crate::{Refusal, line};
+use crate::line::Lines;
 
 /// A trailer section that is being received.
 #[derive(Debug, Default)]
 pub(crate) struct Trailers {
     bytes: Vec<u8>,
-    line_start: usize,
-    scanned: usize,
+    lines: Lines,
     fields: HeaderMap,
     field_count: usize,
 }
@@ -22,22 +22,26 @@ impl Trailers {
         let length_before = self.bytes.len();
         let room = MAX_TRAILER_BYTES - length_before;
         self.bytes.extend_from_slice(&input[..input.len().min(room)]);
-        while let Some(end) = line::find_end(&self.bytes, self.scanned)? {
-            let line = self.line_start..end;
-            self.line_start = end + "\r\n".len();
-            self.scanned = self.line_start;
-            if line.is_empty() {
-                *input = &input[self.line_start - length_before..];
-                return Ok(Some(std::mem::take(&mut self.fields)));
-            }
-            self.add(Field::parse(&self.bytes, line)?)?;
+        if let Some(length) = self.parse()? {
+            *input = &input[length - length_before..];
+            return Ok(Some(std::mem::take(&mut self.fields)));
         }
         if self.bytes.len() == MAX_TRAILER_BYTES {
             return Err(Refusal::TrailersTooLarge);
         }
-        self.scanned = line::resume_at(&self.bytes);
         *input = &[];
         Ok(None)
+    }
+
+    /// Goes on reading the bytes that are there. Gives the section's length when it is complete.
+    fn parse(&mut self) -> Result<Option<usize>, Refusal> {
+        loop {
+            match FieldLine::next(&self.bytes, &mut self.lines)? {
+                FieldLine::Field(field) => self.add(field)?,
+                FieldLine::Empty { end } => return Ok(Some(end)),
+                FieldLine::Incomplete => return Ok(None),
+            }
+        }
     }
 
     fn add(&mut self, field: Field) -> Result<(), Refusal> {
@@ -51,7 +55,7 @@ impl Trailers {
             return Err(Refusal::ForbiddenTrailer);
         }
         let value =
-            HeaderValue::from_bytes(field.value.of(&self.bytes)).expect("find_end refuses control bytes");
+            HeaderValue::from_bytes(field.value.of(&self.bytes)).expect("FieldLine refuses control bytes");
         self.fields.append(name, value);
         Ok(())
     }
