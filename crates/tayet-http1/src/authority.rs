@@ -10,8 +10,10 @@ pub(crate) enum Port {
     Absent,
     /// A colon without digits, which RFC 3986 section 3.2.3 allows.
     Empty,
-    Number(u16),
+    Given,
 }
+
+const HIGHEST_PORT: &[u8] = b"65535";
 
 /// Checks `uri-host [ ":" port ]` (RFC 9110 section 7.2) with a host that isn't empty. `None`: it's malformed.
 ///
@@ -25,7 +27,7 @@ pub(crate) fn check(authority: &[u8]) -> Option<Port> {
     match &authority[host_length..] {
         [] => Some(Port::Absent),
         [b':'] => Some(Port::Empty),
-        [b':', digits @ ..] => port_number(digits).map(Port::Number),
+        [b':', digits @ ..] => is_port(digits).then_some(Port::Given),
         _ => None,
     }
 }
@@ -33,15 +35,14 @@ pub(crate) fn check(authority: &[u8]) -> Option<Port> {
 /// Also an IPv4 address is a registered name by its syntax.
 #[inline]
 fn reg_name_length(authority: &[u8]) -> Option<usize> {
-    let mut end = REG_NAME.end_of_run(authority, 0);
-    while authority.get(end) == Some(&b'%') {
-        let digits = authority.get(end + 1..end + 3)?;
-        if !digits.iter().all(u8::is_ascii_hexdigit) {
+    let mut length = REG_NAME.run_length(authority);
+    while let [b'%', high, low, rest @ ..] = &authority[length..] {
+        if !high.is_ascii_hexdigit() || !low.is_ascii_hexdigit() {
             return None;
         }
-        end = REG_NAME.end_of_run(authority, end + 3);
+        length += 3 + REG_NAME.run_length(rest);
     }
-    (end > 0).then_some(end)
+    (length > 0).then_some(length)
 }
 
 fn ip_literal_length(authority: &[u8]) -> Option<usize> {
@@ -51,19 +52,12 @@ fn ip_literal_length(authority: &[u8]) -> Option<usize> {
     Some(end + 1)
 }
 
+/// At most five digits; of numbers as long as the highest, the greater is so by its bytes.
 #[inline]
-fn port_number(digits: &[u8]) -> Option<u16> {
-    if digits.len() > 5 {
-        return None;
-    }
-    let mut number = 0u32;
-    for &digit in digits {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        number = number * 10 + u32::from(digit - b'0');
-    }
-    u16::try_from(number).ok()
+fn is_port(digits: &[u8]) -> bool {
+    let is_in_range =
+        digits.len() < HIGHEST_PORT.len() || digits.len() == HIGHEST_PORT.len() && digits <= HIGHEST_PORT;
+    is_in_range && digits.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -75,13 +69,14 @@ mod tests {
         for (authority, port) in [
             ("example.com", Port::Absent),
             ("example.com:", Port::Empty),
-            ("example.com:80", Port::Number(80)),
-            ("example.com:00080", Port::Number(80)),
-            ("127.0.0.1:65535", Port::Number(65535)),
+            ("example.com:80", Port::Given),
+            ("example.com:00080", Port::Given),
+            ("127.0.0.1:65535", Port::Given),
             ("[::1]", Port::Absent),
-            ("[::ffff:1.2.3.4]:8080", Port::Number(8080)),
+            ("[::ffff:1.2.3.4]:8080", Port::Given),
+            ("127.0.0.1:65529", Port::Given),
             ("a_b-c~d!$&'()*+,;=", Port::Absent),
-            ("caf%C3%A9:0", Port::Number(0)),
+            ("caf%C3%A9:0", Port::Given),
             ("xn--caf-dma.example", Port::Absent),
         ] {
             assert_eq!(check(authority.as_bytes()), Some(port), "{authority}");
@@ -94,6 +89,8 @@ mod tests {
             "",
             ":80",
             "a:65536",
+            "a:70000",
+            "a:99999",
             "a:000080",
             "a:8o",
             "a:80:80",

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Refusal;
-use crate::byte::{TOKEN, is_whitespace, trim};
+use crate::byte::{TOKEN, is_whitespace, trim, trim_end, trim_start};
 use crate::line::{self, Lines};
 
 /// A name's length has to fit into a [`http::HeaderName`].
@@ -65,12 +65,13 @@ impl FieldLine {
             return Ok(Self::Incomplete);
         }
         let start = lines.start();
-        if bytes.get(start) == Some(&b'\r') {
-            if let Some(end) = line::end(bytes, start)? {
-                return Ok(Self::Empty { end });
+        let rest = bytes.get(start..).unwrap_or_default();
+        if rest.first() == Some(&b'\r') {
+            if let Some(length) = line::end_length(rest)? {
+                return Ok(Self::Empty { end: start + length });
             }
-        } else if let Some((field, next)) = Field::parse(bytes, start)? {
-            lines.begin_line(next);
+        } else if let Some((field, length)) = Field::parse(rest, start)? {
+            lines.begin_line(start + length);
             return Ok(Self::Field(field));
         }
         lines.wait_for_more(bytes);
@@ -79,26 +80,35 @@ impl FieldLine {
 }
 
 impl Field {
-    /// Reads the line that begins at `start`. Gives the field and where the next line begins; `None`: it needs more.
+    /// Reads the line that `rest` begins with, which itself begins at `start` of the head. Gives the field and the
+    /// line's length; `None`: it needs more.
     #[inline]
-    fn parse(bytes: &[u8], start: usize) -> Result<Option<(Self, usize)>, Refusal> {
-        let colon = TOKEN.end_of_run(bytes, start);
-        if bytes.get(colon) != Some(&b':') || colon == start || colon - start > MAX_NAME_BYTES {
-            return name_fault(bytes, start, colon);
+    fn parse(rest: &[u8], start: usize) -> Result<Option<(Self, usize)>, Refusal> {
+        let name_length = TOKEN.run_length(rest);
+        let [b':', behind_colon @ ..] = &rest[name_length..] else { return name_fault(rest, name_length) };
+        if name_length == 0 || name_length > MAX_NAME_BYTES {
+            return name_fault(rest, name_length);
         }
-        let mut value_start = colon + 1;
-        while bytes.get(value_start).is_some_and(|&byte| is_whitespace(byte)) {
-            value_start += 1;
-        }
-        let line_end = line::find_control(bytes, value_start);
-        let Some(next) = line::end(bytes, line_end)? else { return Ok(None) };
-        let mut value_end = line_end;
-        while value_end > value_start && is_whitespace(bytes[value_end - 1]) {
-            value_end -= 1;
-        }
-        let field = Self { name: Span::new(start..colon), value: Span::new(value_start..value_end) };
-        Ok(Some((field, next)))
+        let text_length = line::find_control(behind_colon);
+        let (text, line_end) = behind_colon.split_at(text_length);
+        let Some(end_length) = line::end_length(line_end)? else { return Ok(None) };
+        let value = trim_start(text);
+        let value_start = start + name_length + 1 + (text_length - value.len());
+        let field = Self {
+            name: Span::new(start..start + name_length),
+            value: Span::new(value_start..value_start + trim_end(value).len()),
+        };
+        Ok(Some((field, name_length + 1 + text_length + end_length)))
     }
+}
+
+/// Whether `name`, which is a token, is `wanted`, which is of lowercase letters and hyphens.
+#[inline]
+pub(crate) fn is_name<const LENGTH: usize>(name: &[u8], wanted: &[u8; LENGTH]) -> bool {
+    // The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by it.
+    let lowercase = |byte: u8| byte | 0x20;
+    <&[u8; LENGTH]>::try_from(name)
+        .is_ok_and(|name| lowercase(name[0]) == wanted[0] && name.map(lowercase) == *wanted)
 }
 
 /// The elements of a list (RFC 9110 section 5.6.1), empty ones included, without whitespace around them.
@@ -106,17 +116,42 @@ pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 
-/// What is wrong with a name from `start` on, of which the first byte that isn't a token's is at `end`.
+/// What is wrong with the name that `rest` begins with, of which so many bytes are a token's.
 #[cold]
-fn name_fault<T>(bytes: &[u8], start: usize, end: usize) -> Result<Option<T>, Refusal> {
-    let rest = bytes.get(end..).unwrap_or_default();
-    let behind_whitespace = rest.iter().find(|&&byte| !is_whitespace(byte));
-    let refusal = match rest {
-        [b' ' | b'\t', ..] if end == start => Refusal::ObsoleteFolding,
+fn name_fault<T>(rest: &[u8], token_length: usize) -> Result<Option<T>, Refusal> {
+    let behind_token = &rest[token_length..];
+    let behind_whitespace = behind_token.iter().find(|&&byte| !is_whitespace(byte));
+    let refusal = match behind_token {
+        [b' ' | b'\t', ..] if token_length == 0 => Refusal::ObsoleteFolding,
         [b' ' | b'\t', ..] if behind_whitespace == Some(&b':') => Refusal::SpaceBeforeColon,
-        [b':', ..] if end == start => Refusal::EmptyFieldName,
+        [b':', ..] if token_length == 0 => Refusal::EmptyFieldName,
         [b'\r', ..] => Refusal::MissingColon,
         _ => Refusal::MalformedFieldName,
     };
-    line::unexpected(bytes, end, refusal)
+    line::unexpected(behind_token, refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_without_case_and_never_mistaken() {
+        assert!(is_name(b"Content-Length", b"content-length"));
+        assert!(is_name(b"CONTENT-LENGTH", b"content-length"));
+        assert!(!is_name(b"Content-Lengths", b"content-length"));
+        assert!(!is_name(b"Content_Length", b"content-length"));
+        for at in 0..4 {
+            for byte in (0..=255u8).filter(|&byte| TOKEN.has(byte)) {
+                let mut name = *b"a-zb";
+                name[at] = byte;
+                assert_eq!(
+                    is_name(&name, b"a-zb"),
+                    name.eq_ignore_ascii_case(b"a-zb"),
+                    "{}",
+                    name.escape_ascii()
+                );
+            }
+        }
+    }
 }

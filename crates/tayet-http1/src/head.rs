@@ -7,7 +7,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
 use crate::Refusal;
-use crate::field::{Field, Span, list_elements};
+use crate::field::{Field, Span, is_name, list_elements};
 use crate::framing::{BodyLength, Framing};
 use crate::request_line::RequestLine;
 
@@ -178,11 +178,11 @@ impl Head {
     pub(crate) fn add_field(&mut self, bytes: &[u8], field: Field) -> Result<(), Refusal> {
         let (name, value) = (field.name.of(bytes), field.value.of(bytes));
         match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, field.value)?,
-            6 if name.eq_ignore_ascii_case(b"expect") => self.add_expectations(value)?,
-            10 if name.eq_ignore_ascii_case(b"connection") => self.add_connection_options(value),
-            14 if name.eq_ignore_ascii_case(b"content-length") => self.framing.add_content_length(value)?,
-            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+            4 if is_name(name, b"host") => self.add_host(value, field.value)?,
+            6 if is_name(name, b"expect") => self.add_expectations(value)?,
+            10 if is_name(name, b"connection") => self.add_connection_options(value),
+            14 if is_name(name, b"content-length") => self.framing.add_content_length(value)?,
+            17 if is_name(name, b"transfer-encoding") => {
                 self.framing.add_transfer_encoding(value, self.line.version)?;
             }
             _ => {}

@@ -39,7 +39,7 @@ impl Lines {
 
     #[cold]
     fn finds_end(&mut self, bytes: &[u8]) -> bool {
-        let is_there = ends_after(bytes, self.scanned);
+        let is_there = has_end(bytes.get(self.scanned..).unwrap_or_default());
         if !is_there {
             self.wait_for_more(bytes);
         }
@@ -47,34 +47,33 @@ impl Lines {
     }
 }
 
-/// Where the first control byte other than HTAB is, at or after `from`, or the length of `bytes`.
+/// Where the first control byte other than HTAB is, or the length of `bytes`.
 #[inline]
-pub(crate) fn find_control(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(&word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let suspects = control_or_tab(u64::from_le_bytes(word));
+pub(crate) fn find_control(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let Some((word, behind)) = rest.split_first_chunk::<8>() {
+        let suspects = control_or_tab(u64::from_le_bytes(*word));
         if suspects == 0 {
-            at += 8;
+            rest = behind;
             continue;
         }
-        at += suspects.trailing_zeros() as usize / 8;
-        if bytes[at] != b'\t' {
-            return at;
+        let offset = suspects.trailing_zeros() as usize / 8;
+        if rest[offset] != b'\t' {
+            return bytes.len() - rest.len() + offset;
         }
-        at += 1;
+        rest = &rest[offset + 1..];
     }
-    while bytes.get(at).is_some_and(|&byte| !is_control(byte)) {
-        at += 1;
-    }
-    at
+    let length = rest.iter().position(|&byte| is_control(byte)).unwrap_or(rest.len());
+    bytes.len() - rest.len() + length
 }
 
-/// What a control byte at `at` means: the CRLF that ends a line (then where the next line begins), half a CRLF
-/// (`None`), or a fault.
+/// How long the line end is that `bytes` begin with. `None`: the first half of it may be there.
+///
+/// Bytes that begin with another control byte are refused. The caller sees to it that they begin with a control byte.
 #[inline]
-pub(crate) fn end(bytes: &[u8], at: usize) -> Result<Option<usize>, Refusal> {
-    match bytes.get(at..).unwrap_or_default() {
-        [b'\r', b'\n', ..] => Ok(Some(at + 2)),
+pub(crate) fn end_length(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+    match bytes {
+        [b'\r', b'\n', ..] => Ok(Some(2)),
         [] | [b'\r'] => Ok(None),
         [b'\r', ..] => Err(Refusal::BareCarriageReturn),
         [b'\n', ..] => Err(Refusal::BareLineFeed),
@@ -82,22 +81,22 @@ pub(crate) fn end(bytes: &[u8], at: usize) -> Result<Option<usize>, Refusal> {
     }
 }
 
-/// What a parser says that wants something else at `at`. A line is judged when its end is there, good or bad; then the
-/// first fault counts.
+/// What a parser says that wants something else than the rest of a line. A line is judged when its end is there, good or
+/// bad; then the first fault counts.
 #[cold]
-pub(crate) fn unexpected<T>(bytes: &[u8], at: usize, refusal: Refusal) -> Result<Option<T>, Refusal> {
-    if !ends_after(bytes, at) {
+pub(crate) fn unexpected<T>(rest: &[u8], refusal: Refusal) -> Result<Option<T>, Refusal> {
+    if !has_end(rest) {
         return Ok(None);
     }
-    if is_control(bytes[at]) {
-        end(bytes, at)?;
+    if is_control(rest[0]) {
+        end_length(rest)?;
     }
     Err(refusal)
 }
 
-/// Whether a byte at or after `from` ends the line, good or bad. CR needs the next byte to tell.
-fn ends_after(bytes: &[u8], from: usize) -> bool {
-    !matches!(bytes.get(find_control(bytes, from)..), None | Some([] | [b'\r']))
+/// Whether a byte ends the line, good or bad. CR needs the next byte to tell.
+fn has_end(bytes: &[u8]) -> bool {
+    !matches!(bytes[find_control(bytes)..], [] | [b'\r'])
 }
 
 /// Sets the highest bit of bytes under 0x20 and of 0x7f. The lowest bit set is right; those above it may be false
@@ -123,8 +122,8 @@ mod tests {
                     let mut bytes = vec![b'x'; length];
                     bytes[at] = byte;
                     let expected = if is_control(byte) { at } else { length };
-                    assert_eq!(find_control(&bytes, 0), expected, "byte {byte} at {at} of {length}");
-                    assert_eq!(find_control(&bytes, at + 1), length);
+                    assert_eq!(find_control(&bytes), expected, "byte {byte} at {at} of {length}");
+                    assert_eq!(find_control(&bytes[at + 1..]), length - at - 1);
                 }
             }
         }
@@ -137,7 +136,7 @@ mod tests {
                 for control in [0x7f, 0, 0x1f, b'\r'] {
                     let mut bytes = [filler; 24];
                     bytes[at] = control;
-                    assert_eq!(find_control(&bytes, 0), at, "{control} among {filler}");
+                    assert_eq!(find_control(&bytes), at, "{control} among {filler}");
                 }
             }
         }
@@ -145,25 +144,26 @@ mod tests {
 
     #[test]
     fn only_a_carriage_return_with_a_line_feed_ends_a_line() {
-        assert_eq!(end(b"abc\r\nd", 3), Ok(Some(5)));
-        assert_eq!(end(b"abc\r", 3), Ok(None));
-        assert_eq!(end(b"abc", 3), Ok(None));
-        assert_eq!(end(b"abc\rd", 3), Err(Refusal::BareCarriageReturn));
-        assert_eq!(end(b"abc\n", 3), Err(Refusal::BareLineFeed));
-        assert_eq!(end(b"abc\0", 3), Err(Refusal::ControlByte));
+        assert_eq!(end_length(b"\r\nd"), Ok(Some(2)));
+        assert_eq!(end_length(b"\r"), Ok(None));
+        assert_eq!(end_length(b""), Ok(None));
+        assert_eq!(end_length(b"\rd"), Err(Refusal::BareCarriageReturn));
+        assert_eq!(end_length(b"\n"), Err(Refusal::BareLineFeed));
+        assert_eq!(end_length(b"\0"), Err(Refusal::ControlByte));
     }
 
     #[test]
     fn a_fault_waits_for_the_end_of_its_line() {
-        let judge = |bytes| unexpected::<()>(bytes, 1, Refusal::MissingColon);
-        for incomplete in [&b"a"[..], b"a(", b"a(b\tc", b"a(b\r", b"a\r"] {
+        let judge = |rest| unexpected::<()>(rest, Refusal::MissingColon);
+        for incomplete in [&b""[..], b"(", b"(b\tc", b"(b\r", b"\r"] {
             assert_eq!(judge(incomplete), Ok(None), "{}", incomplete.escape_ascii());
         }
-        for complete in [&b"a(b\r\n"[..], b"a(b\n", b"a(b\0", b"a(b\rc", b"a\r\n"] {
+        for complete in [&b"(b\r\n"[..], b"(b\n", b"(b\0", b"(b\rc", b"\r\n"] {
             assert_eq!(judge(complete), Err(Refusal::MissingColon), "{}", complete.escape_ascii());
         }
-        assert_eq!(judge(b"a\0"), Err(Refusal::ControlByte));
-        assert_eq!(judge(b"a\n"), Err(Refusal::BareLineFeed));
+        assert_eq!(judge(b"\0"), Err(Refusal::ControlByte));
+        assert_eq!(judge(b"\n"), Err(Refusal::BareLineFeed));
+        assert_eq!(judge(b"\ra"), Err(Refusal::BareCarriageReturn));
     }
 
     #[test]

@@ -15,65 +15,78 @@ pub(crate) struct RequestLine {
 }
 
 impl RequestLine {
-    /// Becomes the line that `bytes` begin with. Gives where the next line begins; `None`: it needs more.
+    /// Becomes the line that `bytes` begin with. Gives its length; `None`: it needs more.
     #[inline]
     pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
         let is_get = bytes.starts_with(b"GET ");
-        let method_end = if is_get { 3 } else { TOKEN.end_of_run(bytes, 0) };
-        if bytes.get(method_end) != Some(&b' ') || method_end == 0 {
-            return method_fault(bytes, method_end);
+        let method_length = if is_get { 3 } else { TOKEN.run_length(bytes) };
+        let [b' ', behind_method @ ..] = &bytes[method_length..] else {
+            return method_fault(&bytes[method_length..]);
+        };
+        if method_length == 0 {
+            return method_fault(bytes);
         }
-        let target_start = method_end + 1;
-        let path_end = PATH.end_of_run(bytes, target_start);
-        let has_query = bytes.get(path_end) == Some(&b'?');
-        let target_end = if has_query { QUERY.end_of_run(bytes, path_end) } else { path_end };
-        if bytes.get(target_end) != Some(&b' ') || target_end == target_start {
-            return target_fault(bytes, target_end);
+        let path_length = PATH.run_length(behind_method);
+        let query_length = match &behind_method[path_length..] {
+            query @ [b'?', ..] => QUERY.run_length(query),
+            _ => 0,
+        };
+        let target_length = path_length + query_length;
+        let [b' ', version @ ..] = &behind_method[target_length..] else {
+            return target_fault(&behind_method[target_length..]);
+        };
+        if target_length == 0 {
+            return target_fault(behind_method);
         }
-        let Some(next) = self.parse_version(bytes, target_end + 1)? else { return Ok(None) };
+        let Some(version_length) = self.parse_version(version)? else { return Ok(None) };
         // Only now, since of another version we can't say what its methods and targets would be.
         if !is_get {
-            self.method = Method::from_bytes(&bytes[..method_end]).map_err(|_| Refusal::MalformedMethod)?;
+            self.method =
+                Method::from_bytes(&bytes[..method_length]).map_err(|_| Refusal::MalformedMethod)?;
         }
-        self.target = Target::parse(bytes, target_start..target_end, path_end, &self.method)?;
-        Ok(Some(next))
+        let start = method_length + 1;
+        self.target = Target::parse(bytes, start..start + target_length, start + path_length, &self.method)?;
+        Ok(Some(start + target_length + 1 + version_length))
     }
 
+    /// Reads the version and the line end behind it, and gives the length of both.
     #[inline]
-    fn parse_version(&mut self, bytes: &[u8], start: usize) -> Result<Option<usize>, Refusal> {
-        self.version = match bytes.get(start..).and_then(<[u8]>::first_chunk) {
+    fn parse_version(&mut self, rest: &[u8]) -> Result<Option<usize>, Refusal> {
+        self.version = match rest.first_chunk() {
             Some(b"HTTP/1.1\r\n") => Version::HTTP_11,
             Some(b"HTTP/1.0\r\n") => Version::HTTP_10,
-            _ => return version_fault(bytes, start),
+            _ => return version_fault(rest),
         };
-        Ok(Some(start + "HTTP/1.x\r\n".len()))
+        Ok(Some("HTTP/1.x\r\n".len()))
     }
 }
 
+/// What is wrong where a method ends with something else than a space.
 #[cold]
-fn method_fault<T>(bytes: &[u8], end: usize) -> Result<Option<T>, Refusal> {
+fn method_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
     let refusal =
-        if bytes.get(end) == Some(&b'\r') { Refusal::MalformedRequestLine } else { Refusal::MalformedMethod };
-    line::unexpected(bytes, end, refusal)
+        if rest.starts_with(b"\r") { Refusal::MalformedRequestLine } else { Refusal::MalformedMethod };
+    line::unexpected(rest, refusal)
 }
 
+/// What is wrong where a target ends with something else than a space, or begins with one.
 #[cold]
-fn target_fault<T>(bytes: &[u8], end: usize) -> Result<Option<T>, Refusal> {
-    let refusal = match bytes.get(end) {
-        Some(b'#') => Refusal::FragmentInTarget,
-        Some(b'\r') => Refusal::MalformedRequestLine,
+fn target_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
+    let refusal = match rest {
+        [b'#', ..] => Refusal::FragmentInTarget,
+        [b'\r', ..] => Refusal::MalformedRequestLine,
         _ => Refusal::MalformedTarget,
     };
-    line::unexpected(bytes, end, refusal)
+    line::unexpected(rest, refusal)
 }
 
 #[cold]
-fn version_fault<T>(bytes: &[u8], start: usize) -> Result<Option<T>, Refusal> {
-    let end = line::find_control(bytes, start);
-    let refusal = match &bytes[start..end] {
+fn version_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
+    let (version, line_end) = rest.split_at(line::find_control(rest));
+    let refusal = match version {
         [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Refusal::UnsupportedVersion,
-        version if version.contains(&b' ') => Refusal::MalformedRequestLine,
+        _ if version.contains(&b' ') => Refusal::MalformedRequestLine,
         _ => Refusal::MalformedVersion,
     };
-    line::unexpected(bytes, end, refusal)
+    line::unexpected(line_end, refusal)
 }

@@ -51,9 +51,7 @@ impl Target {
     ) -> Result<Self, Refusal> {
         match self.whole.of(bytes) {
             target if method == Method::CONNECT => match authority::check(target) {
-                Some(Port::Number(_)) => {
-                    Ok(Self { path: Span::default(), authority: Some(self.whole), ..self })
-                }
+                Some(Port::Given) => Ok(Self { path: Span::default(), authority: Some(self.whole), ..self }),
                 _ => Err(Refusal::MalformedConnectTarget),
             },
             b"*" if method == Method::OPTIONS => Ok(self),
