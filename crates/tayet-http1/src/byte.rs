@@ -1,5 +1,7 @@
 //! Classes of bytes, looked up in one table.
 
+use std::ops::Range;
+
 /// A set of bytes.
 #[derive(Copy, Clone)]
 pub(crate) struct Class(u8);
@@ -58,25 +60,31 @@ pub(crate) fn is_control(byte: u8) -> bool {
 /// `bytes` without optional whitespace at both ends.
 #[inline]
 pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
-    trim_end(trim_start(bytes))
+    &bytes[trimmed(bytes)]
 }
 
-/// `bytes` without optional whitespace at the start.
+/// Where `bytes` are without optional whitespace at both ends. Mostly that's one space at the start.
 #[inline]
-pub(crate) fn trim_start(mut bytes: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t', rest @ ..] = bytes {
-        bytes = rest;
-    }
-    bytes
+pub(crate) fn trimmed(bytes: &[u8]) -> Range<usize> {
+    let start = usize::from(bytes.first() == Some(&b' '));
+    let needs_more = match &bytes[start..] {
+        [] => false,
+        [first, ..] if is_whitespace(*first) => true,
+        [.., last] => is_whitespace(*last),
+    };
+    if needs_more { trimmed_further(bytes, start) } else { start..bytes.len() }
 }
 
-/// `bytes` without optional whitespace at the end.
-#[inline]
-pub(crate) fn trim_end(mut bytes: &[u8]) -> &[u8] {
-    while let [rest @ .., b' ' | b'\t'] = bytes {
-        bytes = rest;
+#[cold]
+fn trimmed_further(bytes: &[u8], mut start: usize) -> Range<usize> {
+    let mut end = bytes.len();
+    while start < end && is_whitespace(bytes[start]) {
+        start += 1;
     }
-    bytes
+    while start < end && is_whitespace(bytes[end - 1]) {
+        end -= 1;
+    }
+    start..end
 }
 
 const fn classes() -> [u8; 256] {
@@ -150,7 +158,13 @@ mod tests {
     #[test]
     fn trim_takes_spaces_and_tabs_only() {
         assert_eq!(trim(b" \t a b\t "), b"a b");
+        assert_eq!(trim(b" a"), b"a");
+        assert_eq!(trim(b"\ta "), b"a");
+        assert_eq!(trim(b"a"), b"a");
         assert_eq!(trim(b" \t "), b"");
+        assert_eq!(trim(b"  "), b"");
+        assert_eq!(trim(b" "), b"");
+        assert_eq!(trim(b""), b"");
         assert_eq!(trim(b"\x0ba"), b"\x0ba");
     }
 }

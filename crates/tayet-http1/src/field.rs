@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Refusal;
-use crate::byte::{TOKEN, is_whitespace, trim, trim_end, trim_start};
+use crate::byte::{TOKEN, is_whitespace, trim, trimmed};
 use crate::line::{self, Lines};
 
 /// A name's length has to fit into a [`http::HeaderName`].
@@ -65,7 +65,7 @@ impl FieldLine {
             return Ok(Self::Incomplete);
         }
         let start = lines.start();
-        let rest = bytes.get(start..).unwrap_or_default();
+        let Some(rest) = bytes.get(start..) else { return Ok(Self::Incomplete) };
         if rest.first() == Some(&b'\r') {
             if let Some(length) = line::end_length(rest)? {
                 return Ok(Self::Empty { end: start + length });
@@ -92,11 +92,10 @@ impl Field {
         let text_length = line::find_control(behind_colon);
         let (text, line_end) = behind_colon.split_at(text_length);
         let Some(end_length) = line::end_length(line_end)? else { return Ok(None) };
-        let value = trim_start(text);
-        let value_start = start + name_length + 1 + (text_length - value.len());
+        let (text_start, value) = (start + name_length + 1, trimmed(text));
         let field = Self {
             name: Span::new(start..start + name_length),
-            value: Span::new(value_start..value_start + trim_end(value).len()),
+            value: Span::new(text_start + value.start..text_start + value.end),
         };
         Ok(Some((field, name_length + 1 + text_length + end_length)))
     }

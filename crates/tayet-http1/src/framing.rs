@@ -34,6 +34,7 @@ enum TransferCoding {
 }
 
 impl Framing {
+    #[inline(never)]
     pub(crate) fn add_content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if self.transfer_coding.is_some() {
             return Err(Refusal::ContentLengthWithTransferEncoding);
@@ -45,6 +46,7 @@ impl Framing {
         Ok(())
     }
 
+    #[inline(never)]
     pub(crate) fn add_transfer_encoding(&mut self, value: &[u8], version: Version) -> Result<(), Refusal> {
         if version == Version::HTTP_10 {
             return Err(Refusal::TransferEncodingInHttp10);

@@ -218,6 +218,7 @@ impl Head {
         Ok(())
     }
 
+    #[inline(never)]
     fn add_connection_options(&mut self, value: &[u8]) {
         for option in list_elements(value) {
             self.connection.close |= option.eq_ignore_ascii_case(b"close");
@@ -226,6 +227,7 @@ impl Head {
     }
 
     /// HTTP/1.0 has no expectations (RFC 9110 section 10.1.1): there the field means nothing.
+    #[inline(never)]
     fn add_expectations(&mut self, value: &[u8]) -> Result<(), Refusal> {
         if self.line.version == Version::HTTP_10 {
             return Ok(());

@@ -45,19 +45,23 @@ impl RequestLine {
                 Method::from_bytes(&bytes[..method_length]).map_err(|_| Refusal::MalformedMethod)?;
         }
         let start = method_length + 1;
-        self.target = Target::parse(bytes, start..start + target_length, start + path_length, &self.method)?;
+        self.target.parse(bytes, start..start + target_length, start + path_length, &self.method)?;
         Ok(Some(start + target_length + 1 + version_length))
     }
 
     /// Reads the version and the line end behind it, and gives the length of both.
     #[inline]
     fn parse_version(&mut self, rest: &[u8]) -> Result<Option<usize>, Refusal> {
-        self.version = match rest.first_chunk() {
-            Some(b"HTTP/1.1\r\n") => Version::HTTP_11,
-            Some(b"HTTP/1.0\r\n") => Version::HTTP_10,
-            _ => return version_fault(rest),
-        };
-        Ok(Some("HTTP/1.x\r\n".len()))
+        let Some(version) = rest.first_chunk() else { return version_fault(rest) };
+        // Compared as a whole, which is faster than a match byte by byte.
+        if version == b"HTTP/1.1\r\n" {
+            self.version = Version::HTTP_11;
+        } else if version == b"HTTP/1.0\r\n" {
+            self.version = Version::HTTP_10;
+        } else {
+            return version_fault(rest);
+        }
+        Ok(Some(version.len()))
     }
 }
 

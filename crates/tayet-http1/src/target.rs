@@ -20,47 +20,49 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Reads the target in `bytes[range]`, which isn't empty, is visible ASCII, has no fragment, and has its first `?`,
+    /// Becomes the target in `bytes[range]`, which isn't empty, is visible ASCII, has no fragment, and has its first `?`,
     /// if any, at `path_end`.
     #[inline]
     pub(crate) fn parse(
+        &mut self,
         bytes: &[u8],
         range: Range<usize>,
         path_end: usize,
         method: &Method,
-    ) -> Result<Self, Refusal> {
-        let query = (path_end < range.end).then(|| Span::new(path_end + 1..range.end));
-        let origin_form = Self {
-            whole: Span::new(range.clone()),
-            path: Span::new(range.start..path_end),
-            query,
-            authority: None,
-        };
+    ) -> Result<(), Refusal> {
+        self.whole = Span::new(range.clone());
+        self.path = Span::new(range.start..path_end);
+        self.query = (path_end < range.end).then(|| Span::new(path_end + 1..range.end));
+        self.authority = None;
         if bytes[range.start] == b'/' && method != Method::CONNECT {
-            return Ok(origin_form);
+            return Ok(());
         }
-        origin_form.into_other_form(bytes, range.start..path_end, method)
+        self.parse_other_form(bytes, range.start..path_end, method)
     }
 
     #[cold]
-    fn into_other_form(
-        self,
+    fn parse_other_form(
+        &mut self,
         bytes: &[u8],
         before_query: Range<usize>,
         method: &Method,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<(), Refusal> {
         match self.whole.of(bytes) {
-            target if method == Method::CONNECT => match authority::check(target) {
-                Some(Port::Given) => Ok(Self { path: Span::default(), authority: Some(self.whole), ..self }),
-                _ => Err(Refusal::MalformedConnectTarget),
-            },
-            b"*" if method == Method::OPTIONS => Ok(self),
+            target if method == Method::CONNECT => {
+                if authority::check(target) != Some(Port::Given) {
+                    return Err(Refusal::MalformedConnectTarget);
+                }
+                self.path = Span::default();
+                self.authority = Some(self.whole);
+                Ok(())
+            }
+            b"*" if method == Method::OPTIONS => Ok(()),
             b"*" => Err(Refusal::AsteriskWithoutOptions),
-            _ => self.into_absolute_form(bytes, before_query),
+            _ => self.parse_absolute_form(bytes, before_query),
         }
     }
 
-    fn into_absolute_form(self, bytes: &[u8], before_query: Range<usize>) -> Result<Self, Refusal> {
+    fn parse_absolute_form(&mut self, bytes: &[u8], before_query: Range<usize>) -> Result<(), Refusal> {
         let text = &bytes[before_query.clone()];
         let scheme = ["http://", "https://"].into_iter().find(|scheme| {
             text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
@@ -71,8 +73,8 @@ impl Target {
         if authority::check(&bytes[authority_start..path_start]).is_none() {
             return Err(Refusal::MalformedTarget);
         }
-        let (authority, path) =
-            (Span::new(authority_start..path_start), Span::new(path_start..before_query.end));
-        Ok(Self { path, authority: Some(authority), ..self })
+        self.authority = Some(Span::new(authority_start..path_start));
+        self.path = Span::new(path_start..before_query.end);
+        Ok(())
     }
 }
