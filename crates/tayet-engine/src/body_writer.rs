@@ -22,6 +22,7 @@ pub struct BodyWriter {
     framing: BodyFraming,
     /// What is left of a sized body.
     remaining: u64,
+    sent_bytes: u64,
     /// The response's head at first, then what has been gathered.
     pending: Vec<u8>,
     gathered: Vec<u8>,
@@ -36,11 +37,11 @@ impl BodyWriter {
         head: Vec<u8>,
     ) -> Self {
         let remaining = if let BodyFraming::Sized(length) = framing { length } else { u64::MAX };
-        Self { socket, stall_timeout, framing, remaining, pending: head, gathered: Vec::new() }
+        Self { socket, stall_timeout, framing, remaining, sent_bytes: 0, pending: head, gathered: Vec::new() }
     }
 
-    /// Ends the body.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    /// Ends the body. Returns how many bytes were sent, head and framing included.
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
         if matches!(self.framing, BodyFraming::Sized(_)) && self.remaining > 0 {
             return Err(io::Error::other(format!("the body is {} bytes shorter than its length", self.remaining)));
         }
@@ -48,7 +49,8 @@ impl BodyWriter {
         if self.framing == BodyFraming::Chunked {
             tayet_http1::encode_last_chunk(&mut self.pending, None);
         }
-        self.send_pending()
+        self.send_pending()?;
+        Ok(self.sent_bytes)
     }
 
     fn frame_gathered(&mut self) {
@@ -63,8 +65,11 @@ impl BodyWriter {
     fn send_pending(&mut self) -> io::Result<()> {
         let mut rest = &self.pending[..];
         while !rest.is_empty() {
-            match self.socket.send(rest) {
-                Ok(count) => rest = &rest[count..],
+            match self.socket.send(rest, &[]) {
+                Ok(count) => {
+                    rest = &rest[count..];
+                    self.sent_bytes += count as u64;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.socket.wait_writable(self.stall_timeout)?;
                 }
@@ -118,7 +123,7 @@ mod tests {
     }
 
     impl Socket for Slow {
-        fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        fn send(&self, bytes: &[u8], _: &[u8]) -> io::Result<usize> {
             let mut turn = self.turn.lock().unwrap();
             *turn = !*turn;
             if *turn || self.is_stalled {

@@ -1,11 +1,22 @@
 //! Starting and stopping: listeners, loops, threads.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
-use tayet_net::Address;
+use tayet_net::{Address, Driver, Epoll, Listener, PeerAddress};
 
-use crate::{ExecutionModel, Limits, MetricsSnapshot, Service};
+use crate::counters::Shard;
+use crate::event_loop::Loop;
+use crate::mailbox::{Mailbox, Message};
+use crate::monitor::{self, Monitor};
+use crate::pool::{Pool, Size};
+use crate::route_class::RouteClass;
+use crate::shared::{RouteState, Shared};
+use crate::sync::lock;
+use crate::worker;
+use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service};
 
 /// How an engine is set up.
 #[derive(Clone, Debug)]
@@ -37,29 +48,248 @@ impl Default for EngineConfig {
 /// A running server. Dropping it does not stop it.
 #[derive(Clone)]
 pub struct Engine {
+    shared: Arc<Shared>,
+    addresses: Arc<[Address]>,
+}
+
+/// Listeners that are bound, to be served from.
+pub struct Bound {
+    config: EngineConfig,
+    /// For each address a listener for each loop, or one that all share.
+    listeners: Vec<Vec<Arc<Listener>>>,
+    addresses: Vec<Address>,
 }
 
 impl Engine {
-    /// Binds the listeners and starts to serve.
+    /// Binds the listeners. Connections wait in their queues until [`Bound::serve`].
     ///
     /// # Errors
     ///
-    /// When an address cannot be listened at (the message names it), a limit is invalid, or threads cannot be started.
-    pub fn start(config: EngineConfig, service: Arc<dyn Service>) -> io::Result<Self> { todo!() }
+    /// When an address cannot be listened at (the message names it), or a limit is invalid.
+    pub fn bind(config: EngineConfig) -> io::Result<Bound> {
+        config.limits.validate().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        if config.loops == 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "at least one loop is needed"));
+        }
+        let mut listeners = Vec::new();
+        let mut addresses = Vec::new();
+        for address in &config.listen {
+            let bound = bind_for_loops(address, config.loops)
+                .map_err(|error| io::Error::new(error.kind(), format!("cannot listen at {address}: {error}")))?;
+            addresses.push(bound[0].address().clone());
+            listeners.push(bound);
+        }
+        Ok(Bound { config, listeners, addresses })
+    }
+
+    /// [`Engine::bind`], then [`Bound::serve`].
+    ///
+    /// # Errors
+    ///
+    /// As both have them.
+    pub fn start(config: EngineConfig, service: Arc<dyn Service>) -> io::Result<Self> {
+        Self::bind(config)?.serve(service)
+    }
 
     /// Where it listens, in the order of [`EngineConfig::listen`]; port 0 is filled in.
-    pub fn addresses(&self) -> &[Address] { todo!() }
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
 
     /// Begins a graceful shutdown: no new connections; requests under way are answered, until
     /// [`Limits::shutdown_deadline_ms`]. Returns at once.
-    pub fn shutdown(&self) { todo!() }
+    pub fn shutdown(&self) {
+        if !self.shared.is_shutting_down.swap(true, Ordering::SeqCst) {
+            tracing::info!("shutting down");
+            self.shared.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Drain));
+        }
+    }
 
     /// Whether a shutdown has begun.
-    pub fn is_shutting_down(&self) -> bool { todo!() }
+    pub fn is_shutting_down(&self) -> bool {
+        self.shared.is_shutting_down()
+    }
 
-    /// Waits until the engine has stopped.
-    pub fn join(&self) { todo!() }
+    /// Waits until the engine has stopped. Threads whose handlers do not return are left to themselves.
+    pub fn join(&self) {
+        let mut running = lock(&self.shared.running_loops);
+        while *running > 0 {
+            running = self.shared.loop_stopped.wait(running).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(running);
+        self.shared.monitor.stop();
+        self.shared.pool.stop();
+    }
 
     /// Figures of the moment.
-    pub fn metrics(&self) -> MetricsSnapshot { todo!() }
+    pub fn metrics(&self) -> MetricsSnapshot {
+        let shared = &self.shared;
+        let census = shared.pool.census();
+        let routes = shared.routes.iter().map(|route| RouteMetrics {
+            label: route.label.clone(),
+            is_dispatched: route.class.is_dispatched(),
+            takeovers: route.class.takeovers(),
+            ..RouteMetrics::default()
+        });
+        let mut snapshot = MetricsSnapshot {
+            routes: routes.collect(),
+            takeovers: shared.takeovers.load(Ordering::Relaxed),
+            panics: shared.panics.load(Ordering::Relaxed),
+            threads: census.threads as u64,
+            threads_busy: census.busy as u64,
+            queue_length: census.queued as u64,
+            ..MetricsSnapshot::default()
+        };
+        shared.shards.iter().for_each(|shard| shard.add_to(&mut snapshot));
+        snapshot
+    }
+}
+
+impl Bound {
+    /// Where it listens, in the order of [`EngineConfig::listen`]; port 0 is filled in.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Starts loops and threads.
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no poller or thread.
+    pub fn serve(self, service: Arc<dyn Service>) -> io::Result<Engine> {
+        let drivers = (0..self.config.loops)
+            .map(|index| {
+                let mut driver = Epoll::new()?;
+                for (listener, per_loop) in self.listeners.iter().enumerate() {
+                    driver.listen(listener, Arc::clone(&per_loop[index]))?;
+                }
+                Ok(Box::new(driver) as Box<dyn Driver>)
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let locals = self.addresses.iter().map(peer_address).collect::<Vec<_>>();
+        serve_with(&self.config, drivers, &locals, service, self.addresses.into())
+    }
+}
+
+/// Starts an engine over drivers that are set up.
+pub(crate) fn serve_with(
+    config: &EngineConfig,
+    drivers: Vec<Box<dyn Driver>>,
+    locals: &[PeerAddress],
+    service: Arc<dyn Service>,
+    addresses: Arc<[Address]>,
+) -> io::Result<Engine> {
+    let shared = Arc::new(share(config, &drivers, service));
+    let loops = drivers
+        .into_iter()
+        .enumerate()
+        .map(|(index, driver)| Box::new(Loop::new(index, Arc::clone(&shared), driver, locals.to_vec())))
+        .collect::<Vec<_>>();
+    for the_loop in loops {
+        shared.pool.begin_loop();
+        worker::start(&shared, Some(the_loop))?;
+    }
+    match config.execution {
+        ExecutionModel::ThreadPool { threads } => {
+            shared.pool.enlist(threads);
+            for _ in 0..threads {
+                worker::start(&shared, None)?;
+            }
+        }
+        ExecutionModel::TaskPool { .. } => {
+            let monitored = Arc::clone(&shared);
+            std::thread::Builder::new()
+                .name("tayet-monitor".to_owned())
+                .spawn(move || monitor::run(&monitored))?;
+        }
+        ExecutionModel::Inline => {}
+    }
+    Ok(Engine { shared, addresses })
+}
+
+fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Service>) -> Shared {
+    let limits = config.limits.clone();
+    let routes = service.routes().into_iter().map(|route| RouteState {
+        label: route.label,
+        class: RouteClass::new(route.pin),
+        body: route.body,
+        max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
+        timeout_ms: route.timeout_ms,
+    });
+    let routes = routes.collect::<Box<[_]>>();
+    let idle_timeout = Duration::from_millis(limits.worker_idle_timeout_ms);
+    let loops = drivers.len();
+    Shared {
+        pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout),
+        monitor: Monitor::new(loops),
+        shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
+        mailboxes: drivers.iter().map(|driver| Arc::new(Mailbox::new(driver.waker()))).collect(),
+        service,
+        routes,
+        execution: config.execution,
+        has_proxy_protocol: config.proxy_protocol,
+        max_connections: max_connections(&limits),
+        open_connections: AtomicUsize::new(0),
+        limits,
+        started: drivers.first().map_or_else(std::time::Instant::now, |driver| driver.now()),
+        takeovers: AtomicU64::new(0),
+        panics: AtomicU64::new(0),
+        is_shutting_down: AtomicBool::new(false),
+        running_loops: Mutex::new(loops),
+        loop_stopped: Condvar::new(),
+    }
+}
+
+fn pool_size(execution: ExecutionModel, loops: usize) -> Size {
+    match execution {
+        // The loops, one to stand by for each, and at least one to work.
+        ExecutionModel::TaskPool { max_threads } => {
+            Size::Elastic { max: max_threads.max(2 * loops + 1), standby: loops, eager: false }
+        }
+        ExecutionModel::ThreadPool { threads } => Size::Fixed { workers: threads },
+        ExecutionModel::Inline => Size::Elastic { max: DEFAULT_MAX_THREADS, standby: 0, eager: true },
+    }
+}
+
+/// Descriptors kept for files, logs and what applications open.
+const RESERVED_DESCRIPTORS: u64 = 128;
+
+/// The limit that was set, or what the process may open, less a reserve. Raises the soft limit to the hard one.
+fn max_connections(limits: &Limits) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if limits.max_connections > 0 {
+        return limits.max_connections;
+    }
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_err() {
+        return current.map_or(usize::MAX, |current| current.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize);
+    }
+    maximum.map_or(usize::MAX, |maximum| maximum.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize)
+}
+
+/// IP listeners are one for each loop, among which the kernel spreads connections; a Unix one is shared.
+fn bind_for_loops(address: &Address, loops: usize) -> io::Result<Vec<Arc<Listener>>> {
+    if let Address::Unix(_) = address {
+        return Ok(vec![Arc::new(Listener::bind(address, false)?); loops]);
+    }
+    refuse_taken(address)?;
+    let first = Arc::new(Listener::bind(address, true)?);
+    let bound = first.address().clone();
+    let others = (1..loops).map(|_| Listener::bind(&bound, true).map(Arc::new));
+    std::iter::once(Ok(first)).chain(others).collect()
+}
+
+/// SO_REUSEPORT would let a second server of the same user share a port without a word; it shall be told instead.
+fn refuse_taken(address: &Address) -> io::Result<()> {
+    match address {
+        Address::Ip(ip) if ip.port() != 0 => Listener::bind(address, false).map(drop),
+        _ => Ok(()),
+    }
+}
+
+fn peer_address(address: &Address) -> PeerAddress {
+    match address {
+        Address::Ip(address) => PeerAddress::Ip(*address),
+        Address::Unix(_) => PeerAddress::Unix,
+    }
 }

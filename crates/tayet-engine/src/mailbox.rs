@@ -1,5 +1,8 @@
 //! A loop's mailbox: what other threads have to tell it, with one wake-up for any number of messages.
 
+use std::time::Duration;
+
+use http::StatusCode;
 use tayet_http1::Head;
 use tayet_net::{Token, Waker};
 
@@ -13,20 +16,26 @@ pub(crate) enum Message {
     /// A handler's answer, to be sent by the loop.
     Answer { token: Token, exchange: u32, response: Box<Response> },
     /// A handler's answer has been sent, or as much of it as the socket took.
-    Answered { token: Token, exchange: u32, head: Box<Head>, outcome: Outcome },
+    Answered { token: Token, exchange: u32, record: Option<Record>, head: Option<Box<Head>>, outcome: Outcome },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
     /// The server stops: no new connections, and the old ones end with the answer that they wait for.
     Drain,
-    /// The time to drain is over.
-    Stop,
+}
+
+/// What the loop counts of an answer that a worker gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) status: StatusCode,
+    pub(crate) waited: Duration,
+    pub(crate) took: Duration,
 }
 
 /// How far an answer came that was not sent by the loop.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// All of it is sent.
-    Sent { keep_alive: bool },
+    Sent { keep_alive: bool, bytes: u64 },
     /// The rest is for the loop to send.
     Rest(Unsent),
     /// The connection is broken, or must be cut.

@@ -23,6 +23,7 @@ pub(crate) struct Peer {
     claimed: AtomicU32,
 }
 
+#[derive(Clone)]
 struct Link {
     mailbox: Arc<Mailbox>,
     socket: Arc<dyn Socket>,
@@ -37,6 +38,12 @@ impl Peer {
         socket: Arc<dyn Socket>,
     ) -> Self {
         Self { link: Some(Link { mailbox, socket }), token, address, local, ..Self::unconnected() }
+    }
+
+    /// The same connection, as its proxy describes it. For before the first request: nobody else has a handle yet.
+    pub(crate) fn behind_proxy(&self, address: PeerAddress, local: PeerAddress) -> Self {
+        let link = self.link.clone();
+        Self { token: self.token, address, local, link, ..Self::unconnected() }
     }
 
     /// One without a connection, for requests that tests make.

@@ -142,7 +142,7 @@ impl Request {
     ///
     /// [`BodyError::TooLarge`] (413) past the route's `max_body_bytes`; others as [`BodyError`] has them.
     pub fn bytes(&mut self) -> Result<Bytes, BodyError> {
-        self.body.bytes(self.max_body_bytes)
+        self.body.read_whole(self.max_body_bytes)
     }
 
     /// The body, to be read piece by piece ([`std::io::Read`]), without a limit but `max_stream_bytes`.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -12,6 +13,9 @@ use tayet_http1::Refusal;
 use crate::mailbox::Message;
 use crate::peer::Peer;
 use crate::sync::{Condvar, Mutex, lock};
+
+/// How long a 100 (25 bytes, on a connection with nothing else to send) may take to be sent.
+const CONTINUE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a request. Reading it as [`Read`] blocks while it still arrives; the socket is not read faster than the
 /// handler reads ([`Limits::stream_buffer_bytes`](crate::Limits::stream_buffer_bytes)).
@@ -45,7 +49,7 @@ impl RequestBody {
     ///
     /// [`BodyError::TooLarge`] for more than `limit_bytes`, at once where the length is known, and as [`BodyError`] has
     /// them while it arrives.
-    pub fn bytes(&mut self, limit_bytes: usize) -> Result<Bytes, BodyError> {
+    pub fn read_whole(&mut self, limit_bytes: usize) -> Result<Bytes, BodyError> {
         match std::mem::take(&mut self.source) {
             Source::Empty => Ok(Bytes::new()),
             Source::Whole(bytes) if bytes.len() > limit_bytes => Err(BodyError::TooLarge { limit_bytes: limit_bytes as u64 }),
@@ -218,9 +222,9 @@ impl BodyPipe {
         self.changed.notify_one();
     }
 
-    /// Whether the client still waits for a 100 that it was never sent.
-    pub(crate) fn awaits_continue(&self) -> bool {
-        lock(&self.state).awaits_continue
+    /// Whether the body has come whole.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(lock(&self.state).end, Some(Ok(_)))
     }
 }
 
@@ -256,7 +260,7 @@ impl PipeReader {
                 None => {}
             }
             if std::mem::take(&mut state.awaits_continue) {
-                self.ask_for_more();
+                self.send_continue()?;
             }
             state = self.pipe.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
@@ -280,6 +284,22 @@ impl PipeReader {
                 Arrived::End(trailers) => return Ok((bytes.into(), trailers)),
             }
         }
+    }
+
+    /// The handler's thread has the right to write while the exchange is its own; nothing else waits to be sent then.
+    fn send_continue(&self) -> Result<(), BodyError> {
+        let Some(socket) = self.peer.socket() else { return Ok(()) };
+        let mut rest = tayet_http1::CONTINUE;
+        while !rest.is_empty() {
+            match socket.send(rest, &[]) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket
+                    .wait_writable(CONTINUE_TIMEOUT)
+                    .map_err(|_| BodyError::Disconnected)?,
+                Err(_) => return Err(BodyError::Disconnected),
+            }
+        }
+        Ok(())
     }
 
     fn ask_for_more(&self) {
@@ -322,7 +342,7 @@ mod tests {
     #[test]
     fn a_known_length_over_the_limit_is_refused_before_it_comes() {
         let (_pipe, mut body) = pipe(Some(100));
-        assert_eq!(body.bytes(99), Err(BodyError::TooLarge { limit_bytes: 99 }));
+        assert_eq!(body.read_whole(99), Err(BodyError::TooLarge { limit_bytes: 99 }));
     }
 
     #[test]
@@ -330,7 +350,7 @@ mod tests {
         let (pipe, mut body) = pipe(None);
         pipe.push(b"abcdef");
         pipe.finish(Ok(None));
-        assert_eq!(body.bytes(5), Err(BodyError::TooLarge { limit_bytes: 5 }));
+        assert_eq!(body.read_whole(5), Err(BodyError::TooLarge { limit_bytes: 5 }));
     }
 
     #[test]

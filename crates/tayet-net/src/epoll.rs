@@ -11,7 +11,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketFlags};
+use rustix::net::{self, RecvFlags, Shutdown, SocketFlags};
 
 use crate::waker::EventFd;
 use crate::{
@@ -383,21 +383,8 @@ const WAKE: u64 = u64::MAX;
 const ACCEPT_TURNS_SHIFT: usize = 32;
 
 fn send_some(socket: &TcpSocket, outgoing: &Outgoing) -> io::Result<usize> {
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    loop {
-        let result = match outgoing.rest() {
-            (head, []) => net::send(&socket.0, head, flags),
-            ([], tail) => net::send(&socket.0, tail, flags),
-            (head, tail) => {
-                let slices = [io::IoSlice::new(head), io::IoSlice::new(tail)];
-                net::sendmsg(&socket.0, &slices, &mut SendAncillaryBuffer::default(), flags)
-            }
-        };
-        match result {
-            Err(Errno::INTR) => {}
-            result => return Ok(result?),
-        }
-    }
+    let (head, tail) = outgoing.rest();
+    socket.send(head, tail)
 }
 
 fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> Completion {

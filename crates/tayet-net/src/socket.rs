@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::net::{SendFlags, Shutdown};
+use rustix::io::Errno;
+use rustix::net::{self, SendAncillaryBuffer, SendFlags, Shutdown};
 
 /// What may be done to a connection from any thread. Never blocks but in [`Socket::wait_writable`].
 ///
 /// The loop owns the reading; whoever answers a request owns the writing until it has told the loop that it is done.
 pub trait Socket: Send + Sync {
-    /// Sends what the kernel takes now.
+    /// Sends what the kernel takes now of `head` and of `tail` behind it.
     ///
     /// # Errors
     ///
     /// [`io::ErrorKind::WouldBlock`] when it takes nothing; others when the connection is gone.
-    fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+    fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize>;
 
     /// Waits until something can be sent.
     ///
@@ -34,10 +35,19 @@ pub trait Socket: Send + Sync {
 pub struct TcpSocket(pub(crate) OwnedFd);
 
 impl Socket for TcpSocket {
-    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+    fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
-            match rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-                Err(rustix::io::Errno::INTR) => {}
+            let result = match (head, tail) {
+                (head, []) => net::send(&self.0, head, flags),
+                ([], tail) => net::send(&self.0, tail, flags),
+                (head, tail) => {
+                    let slices = [io::IoSlice::new(head), io::IoSlice::new(tail)];
+                    net::sendmsg(&self.0, &slices, &mut SendAncillaryBuffer::default(), flags)
+                }
+            };
+            match result {
+                Err(Errno::INTR) => {}
                 result => return Ok(result?),
             }
         }
@@ -51,13 +61,13 @@ impl Socket for TcpSocket {
         let mut fds = [PollFd::new(&self.0, PollFlags::OUT)];
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
     fn shutdown(&self) {
-        let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
+        let _ = net::shutdown(&self.0, Shutdown::Both);
     }
 }
 

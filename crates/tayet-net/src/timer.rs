@@ -17,6 +17,8 @@ const SLOTS: usize = 1024;
 #[derive(Debug)]
 pub struct TimerWheel {
     slots: Vec<Vec<Token>>,
+    /// A bit for each slot that has entries.
+    occupied: [u64; SLOTS / 64],
     entries: usize,
     /// The first tick that has not been handed out.
     next: u64,
@@ -25,14 +27,17 @@ pub struct TimerWheel {
 impl TimerWheel {
     /// An empty wheel that starts at `now_ms`.
     pub fn new(now_ms: u64) -> Self {
-        Self { slots: (0..SLOTS).map(|_| Vec::new()).collect(), entries: 0, next: now_ms / TICK_MS }
+        let slots = (0..SLOTS).map(|_| Vec::new()).collect();
+        Self { slots, occupied: [0; SLOTS / 64], entries: 0, next: now_ms / TICK_MS }
     }
 
     /// Schedules a look at `token` at `deadline_ms` or, if that is further than the wheel reaches, earlier. Returns the
     /// tick at which it will come up, which identifies the entry.
     pub fn schedule(&mut self, token: Token, deadline_ms: u64) -> u64 {
         let tick = deadline_ms.div_ceil(TICK_MS).clamp(self.next, self.next + SLOTS as u64 - 1);
-        self.slots[tick as usize % SLOTS].push(token);
+        let slot = tick as usize % SLOTS;
+        self.slots[slot].push(token);
+        self.occupied[slot / 64] |= 1 << (slot % 64);
         self.entries += 1;
         tick
     }
@@ -40,29 +45,40 @@ impl TimerWheel {
     /// Takes a batch of entries that are due at `now_ms` out, with their tick; `None` when there are no more.
     pub fn expire(&mut self, now_ms: u64) -> Option<(u64, Vec<Token>)> {
         let now = now_ms / TICK_MS;
-        while self.next <= now {
-            if self.entries == 0 {
-                self.next = now + 1;
-                return None;
-            }
-            let tick = self.next;
-            self.next += 1;
-            let due = std::mem::take(&mut self.slots[tick as usize % SLOTS]);
-            if !due.is_empty() {
-                self.entries -= due.len();
-                return Some((tick, due));
-            }
-        }
-        None
+        let Some(tick) = self.next_tick().filter(|tick| *tick <= now) else {
+            self.next = self.next.max(now + 1);
+            return None;
+        };
+        self.next = tick + 1;
+        let slot = tick as usize % SLOTS;
+        self.occupied[slot / 64] &= !(1 << (slot % 64));
+        let due = std::mem::take(&mut self.slots[slot]);
+        self.entries -= due.len();
+        Some((tick, due))
     }
 
     /// How long after `now_ms` the next entry comes up; `None` when there is none.
     pub fn next_in(&self, now_ms: u64) -> Option<Duration> {
+        let tick = self.next_tick()?;
+        Some(Duration::from_millis((tick * TICK_MS).saturating_sub(now_ms)))
+    }
+
+    /// The first tick, from `next` on, that has entries.
+    fn next_tick(&self) -> Option<u64> {
         if self.entries == 0 {
             return None;
         }
-        let tick = (self.next..self.next + SLOTS as u64).find(|tick| !self.slots[*tick as usize % SLOTS].is_empty())?;
-        Some(Duration::from_millis((tick * TICK_MS).saturating_sub(now_ms)))
+        let first = self.next as usize % SLOTS;
+        let words = self.occupied.len();
+        // The first word comes up twice: its upper part at the start, its lower part at the end of the round.
+        (0..=words).find_map(|step| {
+            let at = (first / 64 + step) % words;
+            let upper = u64::MAX << (first % 64);
+            let mask = if step == 0 { upper } else if step == words { !upper } else { u64::MAX };
+            let bits = self.occupied[at] & mask;
+            let slot = at * 64 + bits.trailing_zeros() as usize;
+            (bits != 0).then(|| self.next + ((slot + SLOTS - first) % SLOTS) as u64)
+        })
     }
 }
 

@@ -1,0 +1,225 @@
+//! One connection, as its loop sees it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tayet_http1 as http1;
+use tayet_net::{PeerAddress, Token};
+
+use crate::answer::Asked;
+use crate::peer::Peer;
+use crate::rate::RateWindow;
+use crate::request_body::BodyPipe;
+use crate::worker::Call;
+use crate::{Match, Response, RouteId};
+
+/// A connection and where it stands.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) phase: Phase,
+    pub(crate) protocol: http1::Connection,
+    /// Received and not looked at: the connection is busy, or has something to send.
+    pub(crate) backlog: Vec<u8>,
+    pub(crate) peer: Arc<Peer>,
+    /// The number of the request that is or was answered last; it wraps.
+    pub(crate) exchange: u32,
+    /// When to look at the connection, if nothing happens before.
+    pub(crate) deadline_ms: u64,
+    /// The tick of the timer's entry that is the connection's; earlier entries that were replaced are ignored.
+    pub(crate) timer_tick: Option<u64>,
+    /// What becomes of it when all is sent that is being sent; `Some` while something is.
+    pub(crate) sending: Option<AfterSend>,
+    /// The peer has ended its sending direction.
+    pub(crate) has_ended: bool,
+    /// The driver was told not to receive.
+    pub(crate) is_paused: bool,
+}
+
+/// What a connection is doing.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    /// Waiting for the PROXY header.
+    Proxy { local: PeerAddress },
+    /// Between requests, or within a head.
+    Head,
+    /// Gathering the body of a request whose handler wants it whole.
+    Body(Box<Gathering>),
+    /// A handler has the request.
+    Busy(Busy),
+    /// The last answer is given: what still comes is thrown away.
+    Linger { budget_bytes: usize },
+}
+
+/// A request whose body is being gathered.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    pub(crate) head: Box<http1::Head>,
+    pub(crate) found: Match,
+    pub(crate) body: Vec<u8>,
+    pub(crate) limit_bytes: usize,
+    /// Whether the handler takes it as a stream past the limit, rather than refusing it.
+    pub(crate) may_stream: bool,
+    pub(crate) rate: RateWindow,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub(crate) struct Busy {
+    pub(crate) asked: Asked,
+    pub(crate) route: RouteId,
+    pub(crate) started: Instant,
+    pub(crate) timeout_at_ms: Option<u64>,
+    pub(crate) stream: Option<Box<Streaming>>,
+}
+
+/// A body that its handler reads as it comes.
+#[derive(Debug)]
+pub(crate) struct Streaming {
+    pub(crate) pipe: Arc<BodyPipe>,
+    pub(crate) received_bytes: u64,
+    pub(crate) rate: RateWindow,
+    /// No more of it is taken: it has come whole, or was broken off.
+    pub(crate) is_finished: bool,
+}
+
+/// What follows when a connection has sent what it is sending.
+#[derive(Debug)]
+pub(crate) enum AfterSend {
+    /// The next request, or the rest of this one.
+    GoOn,
+    /// This request goes to a worker.
+    Dispatch(Box<Call>),
+    /// This answer is next.
+    Answer(Box<Response>),
+    /// The connection closes.
+    Close,
+}
+
+impl Connection {
+    pub(crate) fn new(phase: Phase, peer: Arc<Peer>) -> Self {
+        Self {
+            phase,
+            protocol: http1::Connection::new(),
+            backlog: Vec::new(),
+            peer,
+            exchange: 0,
+            deadline_ms: 0,
+            timer_tick: None,
+            sending: None,
+            has_ended: false,
+            is_paused: false,
+        }
+    }
+
+    /// Whether it waits for a request of which nothing has come.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Head)
+            && self.sending.is_none()
+            && self.backlog.is_empty()
+            && !self.protocol.has_partial_head()
+    }
+
+    /// The exchange under way, if it is that one.
+    pub(crate) fn busy(&mut self, exchange: u32) -> Option<&mut Busy> {
+        match &mut self.phase {
+            Phase::Busy(busy) if self.exchange == exchange => Some(busy),
+            _ => None,
+        }
+    }
+}
+
+/// The connections of a loop, by token.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Place {
+    generation: u32,
+    connection: Option<Box<Connection>>,
+}
+
+/// Generations wrap here: the driver keeps the highest bit of a token's word for itself.
+const MAX_GENERATION: u32 = u32::MAX >> 1;
+
+impl Table {
+    /// The token that the next connection will have.
+    pub(crate) fn next_token(&mut self) -> Token {
+        if self.free.is_empty() {
+            self.free.push(self.places.len() as u32);
+            self.places.push(Place { generation: 0, connection: None });
+        }
+        let index = *self.free.last().expect("just filled");
+        Token { index, generation: self.places[index as usize].generation }
+    }
+
+    /// Puts a connection in at [`Table::next_token`].
+    pub(crate) fn insert(&mut self, connection: Connection) {
+        let token = self.next_token();
+        self.free.pop();
+        self.places[token.index as usize].connection = Some(Box::new(connection));
+        self.len += 1;
+    }
+
+    pub(crate) fn get(&mut self, token: Token) -> Option<&mut Connection> {
+        let place = self.places.get_mut(token.index as usize)?;
+        if place.generation != token.generation {
+            return None;
+        }
+        place.connection.as_deref_mut()
+    }
+
+    pub(crate) fn remove(&mut self, token: Token) -> Option<Box<Connection>> {
+        let place = self.places.get_mut(token.index as usize)?;
+        if place.generation != token.generation {
+            return None;
+        }
+        let connection = place.connection.take()?;
+        place.generation = if place.generation == MAX_GENERATION { 0 } else { place.generation + 1 };
+        self.free.push(token.index);
+        self.len -= 1;
+        Some(connection)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The tokens of all connections.
+    pub(crate) fn tokens(&self) -> Vec<Token> {
+        let places = self.places.iter().enumerate().filter(|(_, place)| place.connection.is_some());
+        places.map(|(index, place)| Token { index: index as u32, generation: place.generation }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection() -> Connection {
+        Connection::new(Phase::Head, Arc::new(Peer::unconnected()))
+    }
+
+    #[test]
+    fn a_place_is_used_again_with_another_generation() {
+        let mut table = Table::default();
+        let first = table.next_token();
+        table.insert(connection());
+        assert!(table.get(first).is_some());
+        assert!(table.remove(first).is_some());
+        let second = table.next_token();
+        table.insert(connection());
+        assert_eq!(first.index, second.index);
+        assert!(table.get(first).is_none() && table.get(second).is_some());
+        assert!(table.remove(first).is_none());
+        assert_eq!((table.len(), table.tokens()), (1, vec![second]));
+    }
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<Connection>() <= 256, "{} bytes", size_of::<Connection>());
+    }
+}

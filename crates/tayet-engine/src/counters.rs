@@ -1,0 +1,161 @@
+//! Where the figures are counted: a shard a loop, written by its holder alone.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::{Histogram, MetricsSnapshot, RouteMetrics};
+
+/// A counter that one thread at a time writes and any may read: adding is a plain load and store.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, count: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_sub(count), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The figures of one loop.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    routes: Box<[RouteCounters]>,
+    pub(crate) connections_accepted: Counter,
+    pub(crate) connections_open: Counter,
+    pub(crate) connections_timed_out: Counter,
+    pub(crate) accept_errors: Counter,
+    pub(crate) requests_refused: Counter,
+    pub(crate) requests_overflowed: Counter,
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_bytes: Counter,
+    pub(crate) queue_wait: HistogramCounters,
+}
+
+#[derive(Debug, Default)]
+struct RouteCounters {
+    statuses: [Counter; COMMON_STATUSES.len()],
+    rare_statuses: Mutex<BTreeMap<u16, u64>>,
+    duration: HistogramCounters,
+}
+
+/// Statuses counted without a lock; others are rare.
+const COMMON_STATUSES: [u16; 24] = [
+    200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 502,
+    503,
+];
+
+impl Shard {
+    pub(crate) fn new(routes: usize) -> Self {
+        Self {
+            routes: (0..routes).map(|_| RouteCounters::default()).collect(),
+            connections_accepted: Counter::default(),
+            connections_open: Counter::default(),
+            connections_timed_out: Counter::default(),
+            accept_errors: Counter::default(),
+            requests_refused: Counter::default(),
+            requests_overflowed: Counter::default(),
+            received_bytes: Counter::default(),
+            sent_bytes: Counter::default(),
+            queue_wait: HistogramCounters::default(),
+        }
+    }
+
+    /// A request of route `route` has its answer.
+    pub(crate) fn answered(&self, route: u32, status: StatusCode, took: Duration) {
+        let Some(counters) = self.routes.get(route as usize) else { return };
+        match COMMON_STATUSES.iter().position(|&common| common == status.as_u16()) {
+            Some(at) => counters.statuses[at].add(1),
+            None => {
+                let mut rare = counters.rare_statuses.lock().unwrap_or_else(PoisonError::into_inner);
+                *rare.entry(status.as_u16()).or_default() += 1;
+            }
+        }
+        counters.duration.record(took);
+    }
+
+    /// Adds this shard's figures to a snapshot whose routes are laid out already.
+    pub(crate) fn add_to(&self, snapshot: &mut MetricsSnapshot) {
+        snapshot.connections_accepted += self.connections_accepted.get();
+        snapshot.connections_open += self.connections_open.get();
+        snapshot.connections_timed_out += self.connections_timed_out.get();
+        snapshot.accept_errors += self.accept_errors.get();
+        snapshot.requests_refused += self.requests_refused.get();
+        snapshot.requests_overflowed += self.requests_overflowed.get();
+        snapshot.received_bytes += self.received_bytes.get();
+        snapshot.sent_bytes += self.sent_bytes.get();
+        self.queue_wait.add_to(&mut snapshot.queue_wait);
+        for (route, counters) in snapshot.routes.iter_mut().zip(&self.routes) {
+            counters.add_to(route);
+        }
+    }
+}
+
+impl RouteCounters {
+    fn add_to(&self, route: &mut RouteMetrics) {
+        let common = COMMON_STATUSES.iter().zip(&self.statuses).map(|(&status, count)| (status, count.get()));
+        let rare = self.rare_statuses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (status, count) in common.chain(rare).filter(|(_, count)| *count > 0) {
+            match route.statuses.iter_mut().find(|(known, _)| *known == status) {
+                Some((_, sum)) => *sum += count,
+                None => route.statuses.push((status, count)),
+            }
+        }
+        self.duration.add_to(&mut route.duration);
+    }
+}
+
+/// A histogram that one thread at a time writes.
+#[derive(Debug, Default)]
+pub(crate) struct HistogramCounters {
+    counts: [Counter; Histogram::BOUNDS_NS.len() + 1],
+    sum_ns: Counter,
+}
+
+impl HistogramCounters {
+    pub(crate) fn record(&self, took: Duration) {
+        let took_ns = took.as_nanos() as u64;
+        let bucket = Histogram::BOUNDS_NS.iter().position(|&bound| took_ns <= bound);
+        self.counts[bucket.unwrap_or(Histogram::BOUNDS_NS.len())].add(1);
+        self.sum_ns.add(took_ns);
+    }
+
+    fn add_to(&self, histogram: &mut Histogram) {
+        histogram.counts.resize(self.counts.len(), 0);
+        for (sum, counter) in histogram.counts.iter_mut().zip(&self.counts) {
+            *sum += counter.get();
+        }
+        histogram.sum += Duration::from_nanos(self.sum_ns.get());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_add_up() {
+        let shards = [Shard::new(1), Shard::new(1)];
+        shards[0].answered(0, StatusCode::OK, Duration::from_micros(7));
+        shards[1].answered(0, StatusCode::OK, Duration::from_secs(60));
+        shards[1].answered(0, StatusCode::from_u16(460).unwrap(), Duration::from_micros(11));
+        let mut snapshot = MetricsSnapshot { routes: vec![RouteMetrics::default()], ..MetricsSnapshot::default() };
+        shards.iter().for_each(|shard| shard.add_to(&mut snapshot));
+        let route = &snapshot.routes[0];
+        assert_eq!(route.statuses, [(200, 2), (460, 1)]);
+        assert_eq!(route.duration.counts[..2], [1, 1]);
+        assert_eq!(route.duration.counts.last(), Some(&1));
+        assert_eq!(route.duration.sum, Duration::from_secs(60) + Duration::from_micros(18));
+    }
+}

@@ -1,0 +1,496 @@
+//! A loop: a poller, its connections, their deadlines. It is a value; the thread that drives it may change.
+//!
+//! [`Loop::step`] goes on until a handler is to be called on this thread. What it needs to go on from there, by whatever
+//! thread, is in the loop: which connection is being looked at, how far its input has been read, what is to be sent.
+//! The life of a request within it is in `exchange.rs`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tayet_http1::{Head, HeadLimits};
+use tayet_net::{AcceptError, Completion, Driver, Outgoing, PeerAddress, Submitted, TimerWheel, Token};
+
+use crate::clock::DateCache;
+use crate::connection::{AfterSend, Connection, Phase, Table};
+use crate::counters::Shard;
+use crate::mailbox::{Mailbox, Message};
+use crate::peer::Peer;
+use crate::request_body::BodyError;
+use crate::shared::Shared;
+use crate::worker::{self, Job};
+use crate::{ExecutionModel, Request};
+
+/// Heads kept for later requests, so that these need no memory of their own.
+pub(crate) const MAX_SPARE_HEADS: usize = 64;
+
+/// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
+const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// What a client is told that ends its sending direction within a request.
+const CUT_SHORT: &str = "the request is not complete";
+
+/// A loop's way to let go of its thread.
+pub(crate) enum Step {
+    /// This request's handler is to be called, then [`Loop::answered`].
+    Call(Request),
+    /// The loop has stopped.
+    Stopped,
+}
+
+/// A loop.
+pub(crate) struct Loop {
+    index: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) shard: Arc<Shard>,
+    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) connections: Table,
+    pub(crate) current: Option<Current>,
+    /// What is to be sent on the current connection.
+    pub(crate) out: Vec<u8>,
+    pub(crate) jobs: Vec<Job>,
+    /// Jobs that the pool had no room for.
+    rejected: Vec<Job>,
+    pub(crate) spare_heads: Vec<Box<Head>>,
+    pub(crate) head_limits: HeadLimits,
+    pub(crate) date: DateCache,
+    pub(crate) now: Instant,
+    pub(crate) now_ms: u64,
+    /// When the loop gives up on what is under way; `Some` while it drains.
+    pub(crate) stop_at_ms: Option<u64>,
+    mailbox: Arc<Mailbox>,
+    inbox: VecDeque<Message>,
+    taken: Vec<Message>,
+    timers: TimerWheel,
+    /// This end's address, by listener.
+    locals: Vec<PeerAddress>,
+    accept_again_at_ms: Option<u64>,
+}
+
+/// How far a send has come when the call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    Done,
+    Pending,
+    /// The connection is closed.
+    Failed,
+}
+
+/// The connection whose input is being read.
+pub(crate) struct Current {
+    pub(crate) token: Token,
+    pub(crate) input: Input,
+    /// How much of the input has been read.
+    pub(crate) read: usize,
+}
+
+/// Where the input of the current connection lies.
+pub(crate) enum Input {
+    /// In the driver, until its next completion is asked for.
+    Received,
+    /// Here, kept from before.
+    Kept(Vec<u8>),
+}
+
+impl Loop {
+    pub(crate) fn new(index: usize, shared: Arc<Shared>, driver: Box<dyn Driver>, locals: Vec<PeerAddress>) -> Self {
+        let now = driver.now();
+        let now_ms = shared.ms(now);
+        Self {
+            index,
+            shard: Arc::clone(&shared.shards[index]),
+            mailbox: Arc::clone(&shared.mailboxes[index]),
+            head_limits: shared.limits.head(),
+            shared,
+            driver,
+            connections: Table::default(),
+            current: None,
+            out: Vec::new(),
+            jobs: Vec::new(),
+            rejected: Vec::new(),
+            spare_heads: Vec::new(),
+            date: DateCache::new(),
+            now,
+            now_ms,
+            stop_at_ms: None,
+            inbox: VecDeque::new(),
+            taken: Vec::new(),
+            timers: TimerWheel::new(now_ms),
+            locals,
+            accept_again_at_ms: None,
+        }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// A thread begins to drive the loop. If another one was left behind within a handler, the connection of that handler's
+    /// request waits for its answer, and the loop goes on with the next.
+    pub(crate) fn arrive(&mut self) {
+        self.shared.monitor.loop_wakes(self.index);
+        self.set_now();
+        if self.current.is_some() {
+            self.leave_current();
+        }
+    }
+
+    /// The monitor's, when it has taken the loop.
+    pub(crate) fn note_takeover(&mut self) {
+        self.shared.takeovers.fetch_add(1, Ordering::Relaxed);
+        let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
+        if let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) {
+            let route = &self.shared.routes[busy.route.0 as usize];
+            route.class.overran(self.now_ms);
+            tracing::debug!(route = %route.label, "a handler overran; its loop goes on without it");
+        }
+    }
+
+    /// Goes on until a handler is to be called on this thread, or the loop has stopped.
+    pub(crate) fn step(&mut self) -> Step {
+        loop {
+            if let Some(request) = self.advance() {
+                // The handler may take its time: what was gathered for others must not wait for it.
+                self.dispatch_jobs();
+                return Step::Call(request);
+            }
+            if let Some(message) = self.inbox.pop_front() {
+                self.receive_message(message);
+            } else if let Some(job) = self.rejected.pop() {
+                self.overflow(job);
+            } else if let Some(completion) = self.driver.next() {
+                self.complete(completion);
+            } else if !self.turn() {
+                return Step::Stopped;
+            }
+        }
+    }
+
+    /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
+    /// stopped.
+    fn turn(&mut self) -> bool {
+        self.dispatch_jobs();
+        if !self.rejected.is_empty() {
+            return true;
+        }
+        if self.is_done() {
+            self.close_all();
+            return false;
+        }
+        if self.mailbox.fall_asleep() {
+            self.shared.monitor.loop_sleeps(self.index);
+            if let Err(error) = self.driver.wait(self.next_look_in()) {
+                tracing::error!(%error, "the poller failed");
+                std::thread::sleep(Duration::from_millis(ACCEPT_PAUSE_MS));
+            }
+            self.shared.monitor.loop_wakes(self.index);
+        }
+        self.set_now();
+        self.mailbox.take(&mut self.taken);
+        self.inbox.extend(self.taken.drain(..));
+        self.expire_deadlines();
+        true
+    }
+
+    pub(crate) fn set_now(&mut self) {
+        self.now = self.driver.now();
+        self.now_ms = self.shared.ms(self.now);
+    }
+
+    fn is_done(&self) -> bool {
+        self.stop_at_ms.is_some_and(|stop_at_ms| self.connections.len() == 0 || self.now_ms >= stop_at_ms)
+    }
+
+    fn next_look_in(&self) -> Option<Duration> {
+        let until = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(self.now_ms));
+        let others = [self.stop_at_ms, self.accept_again_at_ms].into_iter().flatten().map(until);
+        others.chain(self.timers.next_in(self.now_ms)).min()
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        match completion {
+            Completion::Received(token) => {
+                self.shard.received_bytes.add(self.driver.received().len() as u64);
+                self.begin_input(token);
+            }
+            Completion::Sent(token, outgoing, result) => self.sent(token, outgoing, result),
+            Completion::Accepted { listener, peer } => self.accept(listener, peer),
+            Completion::Ended(token) => self.ended(token),
+            Completion::Broken(token, _) => self.close(token),
+            Completion::AcceptFailed(error) => self.accept_failed(&error),
+        }
+    }
+
+    fn accept(&mut self, listener: usize, address: PeerAddress) {
+        let token = self.connections.next_token();
+        if let Err(error) = self.driver.attach(token) {
+            self.accept_failed(&AcceptError::Connection(error));
+            return;
+        }
+        let Some(socket) = self.driver.socket(token) else { return };
+        let local = self.locals[listener];
+        let peer = Arc::new(Peer::new(token, address, local, Arc::clone(&self.mailbox), socket));
+        let phase = if self.shared.has_proxy_protocol { Phase::Proxy { local } } else { Phase::Head };
+        self.connections.insert(Connection::new(phase, peer));
+        self.shard.connections_accepted.add(1);
+        self.shard.connections_open.add(1);
+        let deadline_ms = if self.shared.has_proxy_protocol {
+            self.shared.limits.head_timeout_ms
+        } else {
+            self.shared.limits.keep_alive_timeout_ms
+        };
+        self.set_deadline(token, self.now_ms + deadline_ms);
+        if self.shared.open_connections.fetch_add(1, Ordering::Relaxed) + 1 >= self.shared.max_connections {
+            self.pause_accepting();
+        }
+    }
+
+    fn accept_failed(&mut self, error: &AcceptError) {
+        self.shard.accept_errors.add(1);
+        match error {
+            AcceptError::Exhausted(error) => {
+                tracing::warn!(%error, "no more connections can be accepted for now");
+                self.pause_accepting();
+            }
+            AcceptError::Connection(error) => tracing::debug!(%error, "a connection could not be accepted"),
+        }
+    }
+
+    fn pause_accepting(&mut self) {
+        self.driver.set_accepting(false);
+        self.accept_again_at_ms = Some(self.now_ms + ACCEPT_PAUSE_MS);
+    }
+
+    fn resume_accepting(&mut self) {
+        if self.accept_again_at_ms.is_none_or(|at_ms| at_ms > self.now_ms) || self.stop_at_ms.is_some() {
+            return;
+        }
+        if self.shared.open_connections.load(Ordering::Relaxed) < self.shared.max_connections {
+            self.accept_again_at_ms = None;
+            self.driver.set_accepting(true);
+        } else {
+            self.accept_again_at_ms = Some(self.now_ms + ACCEPT_PAUSE_MS);
+        }
+    }
+
+    /// The peer has ended its sending direction; it may still read the answer that it waits for.
+    fn ended(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        connection.has_ended = true;
+        connection.peer.set_disconnected();
+        match &mut connection.phase {
+            Phase::Busy(busy) => {
+                if let Some(stream) = &mut busy.stream
+                    && !stream.is_finished
+                {
+                    stream.is_finished = true;
+                    stream.pipe.finish(Err(BodyError::Disconnected));
+                }
+            }
+            _ if connection.sending.is_some() || !connection.backlog.is_empty() => {}
+            Phase::Body(_) => self.refuse(token, StatusCode::BAD_REQUEST, CUT_SHORT, None),
+            Phase::Head if connection.protocol.has_partial_head() => {
+                self.refuse(token, StatusCode::BAD_REQUEST, CUT_SHORT, None);
+            }
+            _ => self.close(token),
+        }
+    }
+
+    fn receive_message(&mut self, message: Message) {
+        match message {
+            Message::Answer { token, exchange, response } => self.answer(token, exchange, response),
+            Message::Answered { token, exchange, record, head, outcome } => {
+                if let Some(head) = head {
+                    self.recycle(head);
+                }
+                self.exchange_over(token, exchange, record, outcome);
+            }
+            Message::BodyWanted(token) => self.set_receiving(token, true),
+            Message::Drain => self.drain(),
+        }
+    }
+
+    /// No new connections; those that wait for nothing are closed, the others when they have their answer.
+    fn drain(&mut self) {
+        self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
+        self.driver.stop_accepting();
+        for token in self.connections.tokens() {
+            if self.connections.get(token).is_some_and(|connection| connection.is_idle()) {
+                self.close(token);
+            }
+        }
+    }
+
+    /// Hands what was gathered to the pool; what finds the queue full is answered with 503 as soon as no connection is
+    /// being looked at.
+    fn dispatch_jobs(&mut self) {
+        if self.jobs.is_empty() {
+            return;
+        }
+        let mut jobs = std::mem::take(&mut self.jobs);
+        let missing = self.shared.pool.dispatch(&mut jobs);
+        worker::start_counted(&self.shared, missing);
+        self.rejected.append(&mut jobs);
+        self.jobs = jobs;
+    }
+
+    /// Whether a route's handler may run here and now.
+    pub(crate) fn runs_inline(&self, route: usize) -> bool {
+        let class = &self.shared.routes[route].class;
+        match self.shared.execution {
+            ExecutionModel::TaskPool { .. } => !class.is_dispatched() && self.shared.pool.may_run_inline(),
+            ExecutionModel::Inline => !class.is_dispatched(),
+            ExecutionModel::ThreadPool { .. } => class.pin() == Some(crate::Pin::Inline),
+        }
+    }
+
+    pub(crate) fn set_receiving(&mut self, token: Token, receiving: bool) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.is_paused != receiving {
+            return;
+        }
+        connection.is_paused = !receiving;
+        if let Phase::Busy(busy) = &mut connection.phase
+            && let Some(stream) = &mut busy.stream
+        {
+            stream.rate.restart(self.now_ms);
+        }
+        self.driver.set_receiving(token, receiving);
+    }
+
+    /// Sends what is gathered for the current connection, and `tail` behind it.
+    pub(crate) fn flush(&mut self, token: Token, tail: Bytes) -> Sending {
+        if self.out.is_empty() && tail.is_empty() {
+            return Sending::Done;
+        }
+        let head = std::mem::take(&mut self.out);
+        self.send(token, Outgoing { head, tail, sent: 0 })
+    }
+
+    /// Sends; what does not go at once goes on by itself, and [`AfterSend::GoOn`] follows unless something else is noted.
+    pub(crate) fn send(&mut self, token: Token, mut outgoing: Outgoing) -> Sending {
+        loop {
+            match self.driver.send(token, outgoing) {
+                Submitted::Done(back, Ok(count)) => {
+                    self.shard.sent_bytes.add(count as u64);
+                    if back.remaining() == 0 {
+                        self.keep_buffer(back.head);
+                        return Sending::Done;
+                    }
+                    outgoing = back;
+                }
+                Submitted::Done(back, Err(_)) => {
+                    self.keep_buffer(back.head);
+                    self.close(token);
+                    return Sending::Failed;
+                }
+                Submitted::Pending => {
+                    self.note_after_send(token, AfterSend::GoOn);
+                    self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
+                    return Sending::Pending;
+                }
+            }
+        }
+    }
+
+    /// Says what comes when a connection has sent what it is sending.
+    pub(crate) fn note_after_send(&mut self, token: Token, then: AfterSend) {
+        if let Some(connection) = self.connections.get(token) {
+            connection.sending = Some(then);
+        }
+    }
+
+    /// Some of what was waiting to be sent has been.
+    fn sent(&mut self, token: Token, outgoing: Outgoing, result: io::Result<usize>) {
+        let Ok(count) = result else {
+            self.close(token);
+            return;
+        };
+        self.shard.sent_bytes.add(count as u64);
+        let Some(connection) = self.connections.get(token) else { return };
+        let then = connection.sending.take().unwrap_or(AfterSend::GoOn);
+        let sending = if outgoing.remaining() > 0 {
+            self.send(token, outgoing)
+        } else {
+            self.keep_buffer(outgoing.head);
+            Sending::Done
+        };
+        match sending {
+            Sending::Done => self.after_send(token, then),
+            Sending::Pending => self.note_after_send(token, then),
+            Sending::Failed => {}
+        }
+    }
+
+    /// Keeps a buffer that was sent, for the next answers.
+    fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if self.out.capacity() == 0 && buffer.capacity() <= 2 * self.shared.limits.coalesce_bytes {
+            buffer.clear();
+            self.out = buffer;
+        }
+    }
+
+    pub(crate) fn recycle(&mut self, head: Box<Head>) {
+        if self.spare_heads.len() < MAX_SPARE_HEADS {
+            self.spare_heads.push(head);
+        }
+    }
+
+    /// Says when to look at a connection if nothing happens. The timer's entry is moved only forwards; one that comes up
+    /// too early is put back then.
+    pub(crate) fn set_deadline(&mut self, token: Token, deadline_ms: u64) {
+        let Some(connection) = self.connections.get(token) else { return };
+        connection.deadline_ms = deadline_ms;
+        let due_tick = deadline_ms.div_ceil(tayet_net::TICK_MS);
+        if connection.timer_tick.is_none_or(|tick| due_tick < tick) {
+            connection.timer_tick = Some(self.timers.schedule(token, deadline_ms));
+        }
+    }
+
+    fn expire_deadlines(&mut self) {
+        self.resume_accepting();
+        while let Some((tick, tokens)) = self.timers.expire(self.now_ms) {
+            for token in tokens {
+                let Some(connection) = self.connections.get(token) else { continue };
+                if connection.timer_tick != Some(tick) {
+                    continue;
+                }
+                connection.timer_tick = None;
+                if connection.deadline_ms <= self.now_ms {
+                    self.deadline_passed(token);
+                } else {
+                    let deadline_ms = connection.deadline_ms;
+                    self.set_deadline(token, deadline_ms);
+                }
+            }
+        }
+    }
+
+    /// Lets a connection go, at once.
+    pub(crate) fn close(&mut self, token: Token) {
+        let Some(connection) = self.connections.remove(token) else { return };
+        if self.current.as_ref().is_some_and(|current| current.token == token) {
+            self.current = None;
+            self.out.clear();
+        }
+        connection.peer.set_disconnected();
+        if let Phase::Busy(busy) = &connection.phase
+            && let Some(stream) = &busy.stream
+        {
+            stream.pipe.finish(Err(BodyError::Disconnected));
+        }
+        self.driver.detach(token);
+        self.shard.connections_open.subtract(1);
+        self.shared.open_connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn close_all(&mut self) {
+        for token in self.connections.tokens() {
+            self.close(token);
+        }
+    }
+}

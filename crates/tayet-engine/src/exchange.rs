@@ -1,0 +1,673 @@
+//! The life of a request within its loop: from bytes to a call, from an answer to bytes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use tayet_http1::{BodyEvent, BodyLength, Head};
+use tayet_net::{PeerAddress, Token};
+
+use crate::answer::{Asked, Encoded, encode};
+use crate::connection::{AfterSend, Busy, Gathering, Phase, Streaming};
+use crate::event_loop::{Current, Input, Loop, Sending};
+use crate::mailbox::{Outcome, Record};
+use crate::proxy_header::ProxyHeader;
+use crate::rate::{Pace, RateWindow};
+use crate::request_body::{BodyError, BodyPipe, Flow};
+use crate::worker::{Call, Job, WriteBody};
+use crate::{BodyUse, Match, Request, RequestBody, Response, problem};
+
+/// Room that a body which is gathered gets at first; more follows as it comes, so that a length alone costs nothing.
+const MAX_INITIAL_BODY_BYTES: usize = 64 * 1024;
+
+/// What a look at the current connection's input leads to.
+enum Progress {
+    /// There may be more to read.
+    Again,
+    /// Its handler is to be called here.
+    Call(Request),
+    /// All that can be read now has been.
+    Done,
+}
+
+impl Loop {
+    /// Bytes came for a connection; [`Loop::advance`] reads them.
+    pub(crate) fn begin_input(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if !connection.backlog.is_empty() {
+            connection.backlog.extend_from_slice(self.driver.received());
+            if matches!(connection.phase, Phase::Proxy { .. }) {
+                self.take_up(token);
+            } else {
+                self.keep_backlog_bounded(token);
+            }
+            return;
+        }
+        self.current = Some(Current { token, input: Input::Received, read: 0 });
+    }
+
+    /// Reads the current connection's input until it is read, or a handler is to be called here.
+    pub(crate) fn advance(&mut self) -> Option<Request> {
+        loop {
+            let token = self.current.as_ref()?.token;
+            match self.read_input(token) {
+                Progress::Again => {}
+                Progress::Call(request) => return Some(request),
+                Progress::Done => self.leave_current(),
+            }
+        }
+    }
+
+    /// The handler that was called here has answered.
+    pub(crate) fn answered(&mut self, request: Request, response: Response) {
+        let token = request.peer().token;
+        let exchange = request.exchange();
+        self.set_now();
+        let now_ms = self.now_ms;
+        if let Some(connection) = self.connections.get(token)
+            && let Some(busy) = connection.busy(exchange)
+        {
+            let took = self.now.saturating_duration_since(busy.started);
+            self.shared.routes[busy.route.0 as usize].class.ran_inline(took, now_ms);
+        }
+        let is_deferred = request.is_deferred();
+        self.recycle(request.into_head());
+        if !is_deferred {
+            self.respond(token, exchange, response);
+        }
+    }
+
+    /// An answer that came by the mailbox.
+    pub(crate) fn answer(&mut self, token: Token, exchange: u32, response: Box<Response>) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.busy(exchange).is_none() {
+            return;
+        }
+        if connection.sending.is_some() {
+            connection.sending = Some(AfterSend::Answer(response));
+            return;
+        }
+        if self.respond(token, exchange, *response) {
+            self.take_up(token);
+        }
+    }
+
+    /// An answer that a worker has sent, or begun to.
+    pub(crate) fn exchange_over(&mut self, token: Token, exchange: u32, record: Option<Record>, outcome: Outcome) {
+        let Some(connection) = self.connections.get(token) else { return };
+        let Some(busy) = connection.busy(exchange) else { return };
+        if let Some(Record { status, waited, took }) = record {
+            self.shard.answered(busy.route.0, status, took);
+            self.shard.queue_wait.record(waited);
+        }
+        connection.phase = Phase::Head;
+        let (keep_alive, sending) = match outcome {
+            Outcome::Sent { keep_alive, bytes } => {
+                self.shard.sent_bytes.add(bytes);
+                (keep_alive, Sending::Done)
+            }
+            Outcome::Rest(unsent) => {
+                self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
+                (unsent.keep_alive, self.send(token, unsent.outgoing))
+            }
+            Outcome::Broken => {
+                self.close(token);
+                return;
+            }
+        };
+        let then = if keep_alive { AfterSend::GoOn } else { AfterSend::Close };
+        match sending {
+            Sending::Done => self.after_send(token, then),
+            Sending::Pending => self.note_after_send(token, then),
+            Sending::Failed => {}
+        }
+    }
+
+    /// A job that found the queue full.
+    pub(crate) fn overflow(&mut self, job: Job) {
+        let Job::Call(call) = job else { return };
+        let Call { request, .. } = *call;
+        let (token, exchange) = (request.peer().token, request.exchange());
+        let accept = request.header("accept");
+        let mut response =
+            problem::response(StatusCode::SERVICE_UNAVAILABLE, "the server has too much to do just now", accept);
+        let seconds = HeaderValue::from(self.shared.limits.retry_after_seconds);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        self.shard.requests_overflowed.add(1);
+        drop(request);
+        if self.respond(token, exchange, response) {
+            self.take_up(token);
+        }
+    }
+
+    /// What was being sent is sent.
+    pub(crate) fn after_send(&mut self, token: Token, then: AfterSend) {
+        let Some(connection) = self.connections.get(token) else { return };
+        match then {
+            AfterSend::GoOn if matches!(connection.phase, Phase::Busy(_)) => self.set_busy_deadline(token),
+            AfterSend::GoOn => self.take_up(token),
+            AfterSend::Dispatch(call) => self.jobs.push(Job::Call(call)),
+            AfterSend::Answer(response) => {
+                let exchange = connection.exchange;
+                self.answer(token, exchange, response);
+            }
+            AfterSend::Close => self.finish(token),
+        }
+    }
+
+    /// A connection's deadline has come: which one it is depends on what the connection is doing.
+    pub(crate) fn deadline_passed(&mut self, token: Token) {
+        let now_ms = self.now_ms;
+        let limits = &self.shared.limits;
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.sending.is_some() {
+            self.cut(token);
+            return;
+        }
+        match &mut connection.phase {
+            Phase::Head if connection.protocol.has_partial_head() => {
+                self.refuse_late(token, "the request's head did not come in time");
+            }
+            Phase::Body(gathering) => match gathering.rate.look(now_ms, limits) {
+                Pace::Kept { next_look_ms } => self.set_deadline(token, next_look_ms),
+                Pace::TooSlow => self.refuse_late(token, "the request's body came too slowly"),
+            },
+            Phase::Busy(busy) => {
+                if busy.timeout_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+                    self.answer_for_handler(token);
+                    return;
+                }
+                if let Some(stream) = &mut busy.stream
+                    && !stream.is_finished
+                    && !connection.is_paused
+                    && stream.rate.look(now_ms, limits) == Pace::TooSlow
+                {
+                    stream.is_finished = true;
+                    stream.pipe.finish(Err(BodyError::TooSlow));
+                }
+                self.set_busy_deadline(token);
+            }
+            Phase::Proxy { .. } => self.cut(token),
+            Phase::Head | Phase::Linger { .. } => {
+                self.close(token);
+            }
+        }
+    }
+
+    fn read_input(&mut self, token: Token) -> Progress {
+        let Some(connection) = self.connections.get(token) else {
+            self.current = None;
+            return Progress::Done;
+        };
+        if connection.sending.is_some() {
+            return Progress::Done;
+        }
+        match &mut connection.phase {
+            Phase::Head => self.read_head(token),
+            Phase::Body(_) => self.read_body(token),
+            Phase::Busy(Busy { stream: Some(stream), .. }) if !stream.is_finished => self.read_stream(token),
+            Phase::Busy(_) => Progress::Done,
+            Phase::Linger { .. } => self.discard(token),
+            Phase::Proxy { local } => {
+                let local = *local;
+                self.read_proxy_header(token, local)
+            }
+        }
+    }
+
+    fn read_head(&mut self, token: Token) -> Progress {
+        let Some(current) = &mut self.current else { return Progress::Done };
+        let input = current.input.rest(self.driver.received(), current.read);
+        if input.is_empty() {
+            return Progress::Done;
+        }
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let mut head = self.spare_heads.pop().unwrap_or_default();
+        let had_begun = connection.protocol.has_partial_head();
+        let mut rest = input;
+        let received = connection.protocol.receive_head(&mut rest, &mut head, &self.head_limits);
+        let has_begun = connection.protocol.has_partial_head();
+        current.read += input.len() - rest.len();
+        match received {
+            Ok(true) => self.begin_request(token, head),
+            Ok(false) => {
+                self.spare_heads.push(head);
+                if has_begun && !had_begun {
+                    self.set_deadline(token, self.now_ms + self.shared.limits.head_timeout_ms);
+                }
+                Progress::Done
+            }
+            Err(refusal) => {
+                self.spare_heads.push(head);
+                self.refuse(token, refusal.status(), refusal.reason(), None);
+                Progress::Done
+            }
+        }
+    }
+
+    /// A head is complete: finds its route and decides how its body is taken.
+    fn begin_request(&mut self, token: Token, head: Box<Head>) -> Progress {
+        let found = self.shared.service.find(&head);
+        let length = head.body_length();
+        if length == BodyLength::None {
+            return self.begin_call(token, head, found, RequestBody::default(), None);
+        }
+        let route = &self.shared.routes[found.route.0 as usize];
+        let limits = &self.shared.limits;
+        let fixed = if let BodyLength::Fixed(length) = length { Some(length) } else { None };
+        let is_at_hand = fixed.is_some_and(|length| length <= self.input_left() as u64);
+        let may_stream = route.body != BodyUse::Buffered;
+        let max_bytes = match limits.max_stream_bytes {
+            _ if !may_stream => route.max_body_bytes as u64,
+            0 => u64::MAX,
+            max_stream_bytes => max_stream_bytes,
+        };
+        if fixed.is_some_and(|length| length > max_bytes) {
+            let detail = format!("the body is larger than {max_bytes} bytes");
+            self.refuse(token, StatusCode::PAYLOAD_TOO_LARGE, &detail, accept_of(&head).as_deref());
+            return Progress::Done;
+        }
+        let threshold_bytes = if may_stream { limits.stream_threshold_bytes } else { usize::MAX };
+        let limit_bytes = route.max_body_bytes.min(threshold_bytes);
+        let is_small = fixed.is_none_or(|length| length <= limit_bytes as u64);
+        // A client that waits for a 100 sends nothing before: the handler's first read is what it waits for.
+        let must_stream = head.expects_continue() && !is_at_hand;
+        let streams = match route.body {
+            BodyUse::Buffered => must_stream,
+            BodyUse::Adaptive => must_stream || !is_small,
+            BodyUse::Streamed => !(is_at_hand && is_small),
+        };
+        if streams {
+            return self.begin_stream(token, head, found, &[]);
+        }
+        let room = fixed.unwrap_or(0).min(MAX_INITIAL_BODY_BYTES as u64) as usize;
+        let rate = RateWindow::new(self.now_ms);
+        let next_look_ms = rate.next_look_ms(limits);
+        let body = Vec::with_capacity(room);
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let gathering = Gathering { head, found, body, limit_bytes, may_stream, rate };
+        connection.phase = Phase::Body(Box::new(gathering));
+        if !is_at_hand {
+            self.set_deadline(token, next_look_ms);
+        }
+        Progress::Again
+    }
+
+    fn read_body(&mut self, token: Token) -> Progress {
+        let Some(current) = &mut self.current else { return Progress::Done };
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let Phase::Body(gathering) = &mut connection.phase else { return Progress::Done };
+        let input = current.input.rest(self.driver.received(), current.read);
+        let mut rest = input;
+        let received = connection.protocol.receive_body(&mut rest);
+        current.read += input.len() - rest.len();
+        match received {
+            Ok(Some(BodyEvent::Data(data))) => {
+                gathering.rate.add(data.len());
+                gathering.body.extend_from_slice(data);
+                if gathering.body.len() <= gathering.limit_bytes {
+                    return Progress::Again;
+                }
+                self.gathered_too_much(token)
+            }
+            Ok(Some(BodyEvent::End { trailers })) => {
+                let Phase::Body(gathering) = std::mem::replace(&mut connection.phase, Phase::Head) else {
+                    return Progress::Done;
+                };
+                let Gathering { head, found, body, .. } = *gathering;
+                self.begin_call(token, head, found, RequestBody::whole(body.into(), trailers), None)
+            }
+            Ok(None) => Progress::Done,
+            Err(refusal) => {
+                let accept = accept_of(&gathering.head);
+                self.refuse(token, refusal.status(), refusal.reason(), accept.as_deref());
+                Progress::Done
+            }
+        }
+    }
+
+    /// A body of unknown length has outgrown what is gathered.
+    fn gathered_too_much(&mut self, token: Token) -> Progress {
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let Phase::Body(gathering) = std::mem::replace(&mut connection.phase, Phase::Head) else {
+            return Progress::Done;
+        };
+        let Gathering { head, found, body, limit_bytes, may_stream, .. } = *gathering;
+        if may_stream {
+            return self.begin_stream(token, head, found, &body);
+        }
+        let detail = format!("the body is larger than {limit_bytes} bytes");
+        self.refuse(token, StatusCode::PAYLOAD_TOO_LARGE, &detail, accept_of(&head).as_deref());
+        Progress::Done
+    }
+
+    /// Calls the handler with a body that still arrives; `start` is what has come of it.
+    fn begin_stream(&mut self, token: Token, head: Box<Head>, found: Match, start: &[u8]) -> Progress {
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let limits = &self.shared.limits;
+        let awaits_continue = head.expects_continue() && start.is_empty();
+        let expected_bytes = connection.protocol.body_remaining();
+        let pipe = Arc::new(BodyPipe::new(limits.stream_buffer_bytes, expected_bytes, awaits_continue));
+        if !start.is_empty() {
+            pipe.push(start);
+        }
+        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::clone(&connection.peer));
+        let received_bytes = start.len() as u64;
+        let rate = RateWindow::new(self.now_ms);
+        let stream = Streaming { pipe, received_bytes, rate, is_finished: false };
+        self.begin_call(token, head, found, body, Some(Box::new(stream)))
+    }
+
+    fn read_stream(&mut self, token: Token) -> Progress {
+        let max_bytes = self.shared.limits.max_stream_bytes;
+        let Some(current) = &mut self.current else { return Progress::Done };
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let Phase::Busy(Busy { stream: Some(stream), .. }) = &mut connection.phase else { return Progress::Done };
+        let input = current.input.rest(self.driver.received(), current.read);
+        let mut rest = input;
+        let received = connection.protocol.receive_body(&mut rest);
+        current.read += input.len() - rest.len();
+        match received {
+            Ok(Some(BodyEvent::Data(data))) => {
+                stream.received_bytes += data.len() as u64;
+                stream.rate.add(data.len());
+                if max_bytes > 0 && stream.received_bytes > max_bytes {
+                    stream.is_finished = true;
+                    stream.pipe.finish(Err(BodyError::TooLarge { limit_bytes: max_bytes }));
+                } else if stream.pipe.push(data) != Flow::Open {
+                    // Full: the handler asks for more. Abandoned: nobody does, and its answer ends the connection.
+                    self.set_receiving(token, false);
+                }
+                Progress::Again
+            }
+            Ok(Some(BodyEvent::End { trailers })) => {
+                stream.is_finished = true;
+                stream.pipe.finish(Ok(trailers));
+                Progress::Again
+            }
+            Ok(None) => Progress::Done,
+            Err(refusal) => {
+                stream.is_finished = true;
+                stream.pipe.finish(Err(BodyError::Malformed(refusal)));
+                Progress::Done
+            }
+        }
+    }
+
+    /// A request is ready for its handler.
+    fn begin_call(
+        &mut self,
+        token: Token,
+        head: Box<Head>,
+        found: Match,
+        body: RequestBody,
+        stream: Option<Box<Streaming>>,
+    ) -> Progress {
+        let index = found.route.0 as usize;
+        let asked = Asked::of(&head, self.stop_at_ms.is_none());
+        let runs_here = stream.is_none() && self.runs_inline(index);
+        let route = &self.shared.routes[index];
+        let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        connection.exchange = connection.exchange.wrapping_add(1);
+        let exchange = connection.exchange;
+        let started = if runs_here { self.driver.now() } else { self.now };
+        let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
+        let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
+        connection.phase = Phase::Busy(Busy { asked, route: found.route, started, timeout_at_ms, stream });
+        let peer = Arc::clone(&connection.peer);
+        let request = Request::new(head, peer, found, exchange, route.max_body_bytes, body);
+        if needs_deadline {
+            self.set_busy_deadline(token);
+        }
+        if runs_here {
+            return Progress::Call(request);
+        }
+        let call = Box::new(Call { request, asked, pipe, queued_at: self.now });
+        // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
+        match self.flush(token, Bytes::new()) {
+            Sending::Done => self.jobs.push(Job::Call(call)),
+            Sending::Pending => self.note_after_send(token, AfterSend::Dispatch(call)),
+            Sending::Failed => {}
+        }
+        Progress::Again
+    }
+
+    /// Encodes an answer behind what is gathered for the connection. `true` when the connection is free for its next
+    /// request; what is gathered is then still to be sent.
+    fn respond(&mut self, token: Token, exchange: u32, mut response: Response) -> bool {
+        let Some(connection) = self.connections.get(token) else { return false };
+        let Some(busy) = connection.busy(exchange) else { return false };
+        let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());
+        let keep_alive = busy.asked.keep_alive && is_body_read && self.stop_at_ms.is_none();
+        let asked = Asked { keep_alive, ..busy.asked };
+        let took = self.now.saturating_duration_since(busy.started);
+        busy.timeout_at_ms = None;
+        self.shard.answered(busy.route.0, response.status(), took);
+        match encode(&mut response, asked, self.date.at(self.now), &mut self.out) {
+            Encoded::Whole { keep_alive: true } if self.out.len() < self.shared.limits.coalesce_bytes => {
+                connection.phase = Phase::Head;
+                true
+            }
+            Encoded::Whole { keep_alive } => self.flush_and_free(token, Bytes::new(), keep_alive),
+            Encoded::Tail { tail, keep_alive } => self.flush_and_free(token, tail, keep_alive),
+            Encoded::Written { write, framing, keep_alive } => {
+                let peer = Arc::clone(&connection.peer);
+                let head = std::mem::take(&mut self.out);
+                let queued_at = self.now;
+                let job = WriteBody { peer, exchange, head, write, framing, keep_alive, queued_at };
+                self.jobs.push(Job::Write(Box::new(job)));
+                false
+            }
+        }
+    }
+
+    /// Sends what is gathered, and `tail` behind it. `true` when the connection is free for its next request at once.
+    fn flush_and_free(&mut self, token: Token, tail: Bytes, keep_alive: bool) -> bool {
+        if let Some(connection) = self.connections.get(token) {
+            connection.phase = Phase::Head;
+        }
+        match self.flush(token, tail) {
+            Sending::Done if keep_alive => true,
+            Sending::Done => {
+                self.finish(token);
+                false
+            }
+            Sending::Pending => {
+                self.note_after_send(token, if keep_alive { AfterSend::GoOn } else { AfterSend::Close });
+                false
+            }
+            Sending::Failed => false,
+        }
+    }
+
+    /// The connection is free: takes up what came meanwhile.
+    fn take_up(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        connection.peer.set_awaited(false);
+        let backlog = std::mem::take(&mut connection.backlog);
+        let is_paused = connection.is_paused;
+        self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
+        if is_paused {
+            self.set_receiving(token, true);
+        }
+    }
+
+    /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
+    pub(crate) fn leave_current(&mut self) {
+        let Some(Current { token, input, read }) = self.current.take() else { return };
+        let Some(connection) = self.connections.get(token) else {
+            self.out.clear();
+            return;
+        };
+        if !matches!(connection.phase, Phase::Linger { .. }) {
+            match input {
+                Input::Received => connection.backlog.extend_from_slice(&self.driver.received()[read..]),
+                Input::Kept(mut bytes) => {
+                    bytes.drain(..read);
+                    connection.backlog = bytes;
+                }
+            }
+        }
+        if self.flush(token, Bytes::new()) == Sending::Failed {
+            return;
+        }
+        self.keep_backlog_bounded(token);
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.sending.is_some() || !matches!(connection.phase, Phase::Head) {
+            return;
+        }
+        if connection.has_ended || (self.stop_at_ms.is_some() && connection.is_idle()) {
+            self.close(token);
+        } else if !connection.protocol.has_partial_head() {
+            self.set_deadline(token, self.now_ms + self.shared.limits.keep_alive_timeout_ms);
+        }
+    }
+
+    /// Stops receiving when too much waits behind a request; has the worker that answers it say so at once.
+    fn keep_backlog_bounded(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.backlog.is_empty() {
+            return;
+        }
+        connection.peer.set_awaited(true);
+        if connection.backlog.len() >= self.shared.limits.pipeline_buffer_bytes {
+            self.set_receiving(token, false);
+        }
+    }
+
+    /// Answers for the peer's fault, and closes.
+    pub(crate) fn refuse(&mut self, token: Token, status: StatusCode, detail: &str, accept: Option<&str>) {
+        let mut response = problem::response(status, detail, accept);
+        let asked = Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: false };
+        encode(&mut response, asked, self.date.at(self.now), &mut self.out);
+        self.shard.requests_refused.add(1);
+        let budget_bytes = self.shared.limits.max_linger_bytes;
+        let Some(connection) = self.connections.get(token) else { return };
+        connection.phase = Phase::Linger { budget_bytes };
+        match self.flush(token, Bytes::new()) {
+            Sending::Done => self.finish(token),
+            Sending::Pending => self.note_after_send(token, AfterSend::Close),
+            Sending::Failed => {}
+        }
+    }
+
+    fn refuse_late(&mut self, token: Token, detail: &str) {
+        self.shard.connections_timed_out.add(1);
+        self.refuse(token, StatusCode::REQUEST_TIMEOUT, detail, None);
+    }
+
+    /// Closes a connection whose time is up and to which nothing can be said.
+    fn cut(&mut self, token: Token) {
+        self.shard.connections_timed_out.add(1);
+        self.close(token);
+    }
+
+    /// The last answer is sent. Closing with unread input would reset the connection and might take the answer with it, so
+    /// what still comes is read for a while.
+    fn finish(&mut self, token: Token) {
+        let input_left = self.input_left();
+        let limits = &self.shared.limits;
+        let Some(connection) = self.connections.get(token) else { return };
+        let may_have_unread = matches!(connection.phase, Phase::Linger { .. })
+            || connection.protocol.is_receiving_body()
+            || !connection.backlog.is_empty()
+            || input_left > 0;
+        if connection.has_ended || !may_have_unread {
+            self.close(token);
+            return;
+        }
+        connection.phase = Phase::Linger { budget_bytes: limits.max_linger_bytes };
+        connection.backlog = Vec::new();
+        let deadline_ms = self.now_ms + limits.linger_timeout_ms;
+        self.driver.shutdown_send(token);
+        self.set_receiving(token, true);
+        self.set_deadline(token, deadline_ms);
+    }
+
+    /// Throws away what comes on a closing connection.
+    fn discard(&mut self, token: Token) -> Progress {
+        let length = self.input_left();
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let Phase::Linger { budget_bytes } = &mut connection.phase else { return Progress::Done };
+        let Some(left) = budget_bytes.checked_sub(length) else {
+            self.close(token);
+            return Progress::Done;
+        };
+        *budget_bytes = left;
+        if let Some(current) = &mut self.current {
+            current.read += length;
+        }
+        Progress::Done
+    }
+
+    /// The route's time-out: the client gets an answer, and the handler's is let go.
+    fn answer_for_handler(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        let exchange = connection.exchange;
+        let is_claimed = connection.peer.claim(exchange);
+        let Some(busy) = connection.busy(exchange) else { return };
+        busy.timeout_at_ms = None;
+        if !is_claimed {
+            self.set_busy_deadline(token);
+            return;
+        }
+        busy.asked.keep_alive = false;
+        let response = problem::response(StatusCode::SERVICE_UNAVAILABLE, "the handler took too long", None);
+        self.respond(token, exchange, response);
+    }
+
+    fn set_busy_deadline(&mut self, token: Token) {
+        let idle_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
+        let Some(connection) = self.connections.get(token) else { return };
+        let is_paused = connection.is_paused;
+        let Phase::Busy(busy) = &connection.phase else { return };
+        let stream = busy.stream.as_ref().filter(|stream| !stream.is_finished && !is_paused);
+        let look_ms = stream.map(|stream| stream.rate.next_look_ms(&self.shared.limits).max(self.now_ms + 1));
+        let deadline_ms = [busy.timeout_at_ms, look_ms].into_iter().flatten().min().unwrap_or(idle_ms);
+        self.set_deadline(token, deadline_ms);
+    }
+
+    fn read_proxy_header(&mut self, token: Token, local: PeerAddress) -> Progress {
+        let Some(current) = &mut self.current else { return Progress::Done };
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        let input = current.input.rest(self.driver.received(), current.read);
+        match ProxyHeader::parse(input) {
+            Ok(Some(header)) => {
+                current.read += header.length;
+                if let Some((source, destination)) = header.addresses {
+                    let destination = if local == PeerAddress::Unix { local } else { PeerAddress::Ip(destination) };
+                    let peer = connection.peer.behind_proxy(PeerAddress::Ip(source), destination);
+                    connection.peer = Arc::new(peer);
+                }
+                connection.phase = Phase::Head;
+                Progress::Again
+            }
+            // The part that has come is kept, and the next bytes are put behind it.
+            Ok(None) => Progress::Done,
+            Err(_) => {
+                self.shard.requests_refused.add(1);
+                self.close(token);
+                Progress::Done
+            }
+        }
+    }
+
+    /// How much of the current connection's input is left.
+    fn input_left(&self) -> usize {
+        self.current.as_ref().map_or(0, |current| current.input.rest(self.driver.received(), current.read).len())
+    }
+}
+
+impl Input {
+    fn rest<'a>(&'a self, received: &'a [u8], read: usize) -> &'a [u8] {
+        match self {
+            Self::Received => &received[read..],
+            Self::Kept(bytes) => &bytes[read..],
+        }
+    }
+}
+
+fn accept_of(head: &Head) -> Option<String> {
+    head.get("accept").and_then(|value| std::str::from_utf8(value).ok()).map(str::to_owned)
+}

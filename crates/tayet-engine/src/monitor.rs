@@ -1,0 +1,167 @@
+//! The monitor: takes loops from handlers that overrun, and lets the pool grow.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use tayet_net::ThreadActivity;
+
+use crate::event_loop::Loop;
+use crate::shared::Shared;
+use crate::slot::{Published, Slot};
+use crate::worker;
+
+/// How often the monitor looks. 1 ms.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// Ticks without a loop at work, and nothing queued, after which the monitor sleeps until a loop wakes it.
+const IDLE_TICKS: u32 = 64;
+
+/// A thread that runs has overrun when its call has had this much CPU time under the monitor's eyes; one that neither
+/// sleeps nor runs only waits for a core, and another thread would have to wait for it too.
+const MIN_CPU_NS: u64 = 500_000;
+
+/// What the monitor watches, a place for each loop.
+pub(crate) struct Monitor {
+    posts: Box<[Watch]>,
+    is_asleep: AtomicBool,
+    is_stopping: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+/// One loop, watched. On a cache line of its own, since its thread writes here every turn.
+#[repr(align(64))]
+#[derive(Default)]
+struct Watch {
+    is_awake: AtomicBool,
+    driving: Mutex<Option<Driving>>,
+}
+
+/// The thread that drives a loop.
+pub(crate) struct Driving {
+    pub(crate) slot: Arc<Slot<Loop>>,
+    /// `None` where /proc is not to be had; every call seen on two ticks has overrun there.
+    pub(crate) activity: Option<ThreadActivity>,
+}
+
+impl Monitor {
+    pub(crate) fn new(loops: usize) -> Self {
+        Self {
+            posts: (0..loops).map(|_| Watch::default()).collect(),
+            is_asleep: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn set_driving(&self, index: usize, driving: Driving) {
+        *self.posts[index].lock() = Some(driving);
+    }
+
+    pub(crate) fn clear_driving(&self, index: usize) {
+        *self.posts[index].lock() = None;
+    }
+
+    /// The loop has something to do.
+    pub(crate) fn loop_wakes(&self, index: usize) {
+        // SeqCst: either the monitor, about to sleep, sees that this loop is awake, or this loop sees that it sleeps.
+        self.posts[index].is_awake.store(true, Ordering::SeqCst);
+        if self.is_asleep.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    /// The loop is about to wait.
+    pub(crate) fn loop_sleeps(&self, index: usize) {
+        self.posts[index].is_awake.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    fn is_any_loop_awake(&self) -> bool {
+        self.posts.iter().any(|post| post.is_awake.load(Ordering::SeqCst))
+    }
+
+    fn sleep_until_woken(&self) {
+        self.is_asleep.store(true, Ordering::SeqCst);
+        while !self.is_any_loop_awake() && !self.is_stopping.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+        self.is_asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Driving>> {
+        self.driving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call seen under way on an earlier tick.
+#[derive(Clone, Copy)]
+struct Suspect {
+    published: Published,
+    cpu_ns: u64,
+}
+
+/// The monitor's thread, until the engine stops.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let monitor = &shared.monitor;
+    let _ = monitor.thread.set(std::thread::current());
+    let mut suspects = vec![None; monitor.posts.len()];
+    let mut idle_ticks = 0;
+    while !monitor.is_stopping.load(Ordering::SeqCst) {
+        std::thread::park_timeout(TICK);
+        for (post, suspect) in monitor.posts.iter().zip(&mut suspects) {
+            if let Some(mut the_loop) = look(post, suspect) {
+                the_loop.note_takeover();
+                let missing = shared.pool.drive(the_loop);
+                worker::start_counted(shared, missing);
+            }
+        }
+        let missing = shared.pool.grow(Instant::now() - TICK);
+        worker::start_counted(shared, missing);
+        let is_idle = !monitor.is_any_loop_awake() && !shared.pool.has_queue();
+        idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
+        if idle_ticks > IDLE_TICKS {
+            monitor.sleep_until_woken();
+            idle_ticks = 0;
+        }
+    }
+}
+
+/// Looks at one loop; takes it if its call has overrun.
+fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<Box<Loop>> {
+    let guard = post.lock();
+    let driving = guard.as_ref()?;
+    let Some(published) = driving.slot.published() else {
+        *suspect = None;
+        return None;
+    };
+    let state = driving.activity.as_ref().and_then(|activity| activity.read().ok());
+    match suspect {
+        Some(known) if known.published == published => {
+            let has_overrun = state
+                .is_none_or(|state| state.is_blocked || state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS);
+            if !has_overrun {
+                return None;
+            }
+            *suspect = None;
+            driving.slot.take(published)
+        }
+        _ => {
+            *suspect = Some(Suspect { published, cpu_ns: state.map_or(0, |state| state.cpu_ns) });
+            None
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Where a route's handler runs: what its calls have taught.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::Pin;
+
+/// A call on its loop that takes longer than this counts against the route, though the monitor has not noticed it.
+const SLOW_CALL: Duration = Duration::from_micros(500);
+
+/// What a slow call adds to a route's guilt; a quick one takes one off it.
+const SLOW_CALL_GUILT: u32 = 16;
+
+/// The guilt at which a route is dispatched: eight slow calls in a row, or one in a few.
+const DISPATCH_GUILT: u32 = 8 * SLOW_CALL_GUILT;
+
+/// A dispatched call that takes less than this was quick.
+const QUICK_CALL: Duration = Duration::from_micros(200);
+
+/// Quick calls, in the main, before a dispatched route is tried inline again.
+const PROBATION_CALLS: u32 = 64;
+
+/// How long a route is dispatched at least; doubled each time that it comes back, up to the maximum.
+const PROBATION_MS: u64 = 1_000;
+const MAX_PROBATION_DOUBLINGS: u32 = 8;
+
+/// A route's class, earned by its calls or pinned by the user. Written now and then, read for each request.
+#[derive(Debug, Default)]
+pub(crate) struct RouteClass {
+    pin: Option<Pin>,
+    is_dispatched: AtomicBool,
+    guilt: AtomicU32,
+    quick_streak: AtomicU32,
+    relapses: AtomicU32,
+    dispatched_at_ms: AtomicU64,
+    takeovers: AtomicU64,
+}
+
+impl RouteClass {
+    pub(crate) fn new(pin: Option<Pin>) -> Self {
+        Self { pin, is_dispatched: AtomicBool::new(pin == Some(Pin::Blocking)), ..Self::default() }
+    }
+
+    pub(crate) fn is_dispatched(&self) -> bool {
+        self.is_dispatched.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn pin(&self) -> Option<Pin> {
+        self.pin
+    }
+
+    pub(crate) fn takeovers(&self) -> u64 {
+        self.takeovers.load(Ordering::Relaxed)
+    }
+
+    /// A call overran and lost its loop.
+    pub(crate) fn overran(&self, now_ms: u64) {
+        self.takeovers.fetch_add(1, Ordering::Relaxed);
+        self.dispatch(now_ms);
+    }
+
+    /// A call came to its end on its loop.
+    pub(crate) fn ran_inline(&self, took: Duration, now_ms: u64) {
+        let guilt = self.guilt.load(Ordering::Relaxed);
+        if took > SLOW_CALL {
+            self.guilt.store(guilt.saturating_add(SLOW_CALL_GUILT), Ordering::Relaxed);
+            if guilt + SLOW_CALL_GUILT >= DISPATCH_GUILT {
+                self.dispatch(now_ms);
+            }
+        } else if guilt > 0 {
+            self.guilt.store(guilt - 1, Ordering::Relaxed);
+        }
+    }
+
+    /// A call came to its end on a worker.
+    pub(crate) fn ran_dispatched(&self, took: Duration, now_ms: u64) {
+        if self.pin.is_some() || !self.is_dispatched() {
+            return;
+        }
+        let streak = self.quick_streak.load(Ordering::Relaxed);
+        if took > QUICK_CALL {
+            self.quick_streak.store(streak / 2, Ordering::Relaxed);
+            return;
+        }
+        self.quick_streak.store(streak + 1, Ordering::Relaxed);
+        let doublings = self.relapses.load(Ordering::Relaxed).saturating_sub(1).min(MAX_PROBATION_DOUBLINGS);
+        let probation_ms = PROBATION_MS << doublings;
+        let served_ms = now_ms.saturating_sub(self.dispatched_at_ms.load(Ordering::Relaxed));
+        if streak + 1 >= PROBATION_CALLS && served_ms >= probation_ms {
+            self.guilt.store(0, Ordering::Relaxed);
+            self.is_dispatched.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn dispatch(&self, now_ms: u64) {
+        if self.pin.is_none() && !self.is_dispatched.swap(true, Ordering::Relaxed) {
+            self.dispatched_at_ms.store(now_ms, Ordering::Relaxed);
+            self.quick_streak.store(0, Ordering::Relaxed);
+            self.relapses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: Duration = Duration::from_micros(5);
+    const SLOW: Duration = Duration::from_millis(1);
+
+    fn serve_quickly(class: &RouteClass, now_ms: u64) {
+        (0..PROBATION_CALLS).for_each(|_| class.ran_dispatched(QUICK, now_ms));
+    }
+
+    #[test]
+    fn one_overrun_dispatches_and_quick_calls_bring_it_back() {
+        let class = RouteClass::new(None);
+        class.overran(10_000);
+        assert!(class.is_dispatched());
+        serve_quickly(&class, 10_000 + PROBATION_MS - 1);
+        assert!(class.is_dispatched(), "too early");
+        serve_quickly(&class, 10_000 + PROBATION_MS);
+        assert!(!class.is_dispatched());
+    }
+
+    #[test]
+    fn a_relapse_doubles_the_probation() {
+        let class = RouteClass::new(None);
+        class.overran(0);
+        serve_quickly(&class, PROBATION_MS);
+        class.overran(PROBATION_MS);
+        serve_quickly(&class, 2 * PROBATION_MS);
+        assert!(class.is_dispatched());
+        serve_quickly(&class, 3 * PROBATION_MS);
+        assert!(!class.is_dispatched());
+    }
+
+    #[test]
+    fn slow_dispatched_calls_keep_it_dispatched() {
+        let class = RouteClass::new(None);
+        class.overran(0);
+        for _ in 0..1_000 {
+            class.ran_dispatched(QUICK, 100_000);
+            class.ran_dispatched(SLOW, 100_000);
+        }
+        assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn a_rare_slow_call_is_forgiven_and_a_habit_is_not() {
+        let class = RouteClass::new(None);
+        for _ in 0..100 {
+            class.ran_inline(SLOW, 0);
+            (0..SLOW_CALL_GUILT).for_each(|_| class.ran_inline(QUICK, 0));
+        }
+        assert!(!class.is_dispatched());
+        (0..8).for_each(|_| class.ran_inline(SLOW, 0));
+        assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn a_pin_holds_whatever_happens() {
+        let inline = RouteClass::new(Some(Pin::Inline));
+        inline.overran(0);
+        assert!(!inline.is_dispatched());
+        let blocking = RouteClass::new(Some(Pin::Blocking));
+        serve_quickly(&blocking, 1_000_000);
+        assert!(blocking.is_dispatched());
+    }
+}

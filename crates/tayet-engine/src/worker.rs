@@ -1,0 +1,287 @@
+//! A thread of the engine: it drives a loop while it has one, and else runs what the loops hand over.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tayet_http1::Head;
+use tayet_net::{Outgoing, ThreadActivity};
+
+use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
+use crate::body::Write;
+use crate::clock::DateCache;
+use crate::event_loop::{Loop, Step};
+use crate::mailbox::{Message, Outcome, Record};
+use crate::monitor::Driving;
+use crate::peer::Peer;
+use crate::pool::{Assignment, Seat};
+use crate::request_body::BodyPipe;
+use crate::shared::Shared;
+use crate::slot::Slot;
+use crate::{BodyWriter, ExecutionModel, Request, Response, problem};
+
+/// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
+///
+/// # Errors
+///
+/// When the system gives no thread.
+pub(crate) fn start(shared: &Arc<Shared>, first: Option<Box<Loop>>) -> io::Result<()> {
+    let name = if first.is_some() { "tayet-loop" } else { "tayet-worker" };
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared, first)).map(drop)
+}
+
+/// Starts `count` threads that the pool has counted in.
+pub(crate) fn start_counted(shared: &Arc<Shared>, count: usize) {
+    for _ in 0..count {
+        if let Err(error) = start(shared, None) {
+            shared.pool.discharge();
+            tracing::error!(%error, "no thread could be started for the pool");
+        }
+    }
+}
+
+/// What a loop hands over.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// A request for its handler.
+    Call(Box<Call>),
+    /// The rest of a response whose handler has returned.
+    Write(Box<WriteBody>),
+}
+
+/// A request on its way to a worker.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) request: Request,
+    pub(crate) asked: Asked,
+    /// Where its body still arrives, the pipe that it comes through.
+    pub(crate) pipe: Option<Arc<BodyPipe>>,
+    pub(crate) queued_at: Instant,
+}
+
+/// A written body on its way to a worker.
+pub(crate) struct WriteBody {
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) exchange: u32,
+    /// The response's head, and what stands before it.
+    pub(crate) head: Vec<u8>,
+    pub(crate) write: Write,
+    pub(crate) framing: BodyFraming,
+    pub(crate) keep_alive: bool,
+    pub(crate) queued_at: Instant,
+}
+
+impl std::fmt::Debug for WriteBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteBody").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    pub(crate) fn queued_at(&self) -> Instant {
+        match self {
+            Self::Call(call) => call.queued_at,
+            Self::Write(write) => write.queued_at,
+        }
+    }
+}
+
+fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
+    let seat = Seat::of_current();
+    let mut worker = Worker { shared: Arc::clone(shared), date: DateCache::new(), buffer: Vec::new() };
+    if let Some(the_loop) = first {
+        worker.drive(the_loop);
+        shared.pool.leave_loop();
+    } else {
+        shared.pool.join();
+    }
+    while let Some(assignment) = shared.pool.next(&seat) {
+        match assignment {
+            Assignment::Drive(the_loop) => {
+                worker.drive(the_loop);
+                shared.pool.leave_loop();
+            }
+            Assignment::Run(Job::Call(call)) => worker.call(*call),
+            Assignment::Run(Job::Write(write)) => worker.write(*write),
+        }
+    }
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    date: DateCache,
+    buffer: Vec<u8>,
+}
+
+impl Worker {
+    /// Drives a loop until it stops, or until it is taken while a handler runs.
+    fn drive(&mut self, mut the_loop: Box<Loop>) {
+        let lends = matches!(self.shared.execution, ExecutionModel::TaskPool { .. });
+        // A slot from which a loop was taken is spent, so each drive has its own.
+        let slot = Arc::new(Slot::new());
+        let activity = ThreadActivity::of_current().ok();
+        self.shared.monitor.set_driving(the_loop.index(), Driving { slot: Arc::clone(&slot), activity });
+        the_loop.arrive();
+        loop {
+            let mut request = match the_loop.step() {
+                Step::Call(request) => request,
+                Step::Stopped => {
+                    self.shared.stopped(the_loop);
+                    return;
+                }
+            };
+            if lends {
+                let published = slot.publish(the_loop);
+                let response = self.shared.handle(&mut request);
+                match slot.reclaim(published) {
+                    Some(back) => the_loop = back,
+                    None => {
+                        answer_late(request, response);
+                        return;
+                    }
+                }
+                the_loop.answered(request, response);
+            } else {
+                let response = self.shared.handle(&mut request);
+                the_loop.answered(request, response);
+            }
+        }
+    }
+
+    /// Answers a request that was handed over, straight to its socket.
+    fn call(&mut self, call: Call) {
+        let Call { mut request, asked, pipe, queued_at } = call;
+        let started = Instant::now();
+        let mut response = self.shared.handle(&mut request);
+        let took = started.elapsed();
+        if pipe.is_none() {
+            let now_ms = self.shared.ms(started + took);
+            self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now_ms);
+        }
+        if request.is_deferred() || !request.peer().claim(request.exchange()) {
+            return;
+        }
+        // A body that was not read to its end leaves the connection in the middle of it.
+        let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
+        let asked = Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
+        let record = Record { status: response.status(), waited: started - queued_at, took };
+        self.buffer.clear();
+        let date = self.date.at(started + took);
+        let encoded = encode(&mut response, asked, date, &mut self.buffer);
+        let peer = Arc::clone(request.peer());
+        let outcome = match encoded {
+            Encoded::Whole { keep_alive } => self.send(&peer, Bytes::new(), keep_alive),
+            Encoded::Tail { tail, keep_alive } => self.send(&peer, tail, keep_alive),
+            Encoded::Written { write, framing, keep_alive } => {
+                let head = std::mem::take(&mut self.buffer);
+                write_body(&self.shared, &peer, head, write, framing, keep_alive)
+            }
+        };
+        let exchange = request.exchange();
+        tell(&peer, exchange, Some(record), Some(request.into_head()), outcome);
+    }
+
+    /// Writes the body of a response whose handler ran on its loop.
+    fn write(&mut self, job: WriteBody) {
+        let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
+        if peer.claim(exchange) {
+            let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
+            tell(&peer, exchange, None, None, outcome);
+        }
+    }
+
+    fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
+        let Some(socket) = peer.socket() else { return Outcome::Broken };
+        let total = self.buffer.len() + tail.len();
+        let sent = match socket.send(&self.buffer, &tail) {
+            Ok(sent) => sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return Outcome::Broken,
+        };
+        if sent == total {
+            return Outcome::Sent { keep_alive, bytes: total as u64 };
+        }
+        let head = std::mem::take(&mut self.buffer);
+        Outcome::Rest(Unsent { outgoing: Outgoing { head, tail, sent }, keep_alive })
+    }
+}
+
+/// Tells the loop what became of an answer; if the connection only waits for the next request, when the loop next looks.
+fn tell(peer: &Peer, exchange: u32, record: Option<Record>, head: Option<Box<Head>>, outcome: Outcome) {
+    let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
+    let message = Message::Answered { token: peer.token, exchange, record, head, outcome };
+    if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
+}
+
+fn write_body(
+    shared: &Shared,
+    peer: &Peer,
+    head: Vec<u8>,
+    write: Write,
+    framing: BodyFraming,
+    keep_alive: bool,
+) -> Outcome {
+    let Some(socket) = peer.socket() else { return Outcome::Broken };
+    let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
+    let mut writer = BodyWriter::new(Arc::clone(socket), stall_timeout, framing, head);
+    let written = catch_unwind(AssertUnwindSafe(|| {
+        write(&mut writer)?;
+        writer.finish()
+    }));
+    match written {
+        Ok(Ok(bytes)) => Outcome::Sent { keep_alive, bytes },
+        Ok(Err(error)) => {
+            tracing::debug!(%error, peer = %peer.address, "a response's body was cut short");
+            Outcome::Broken
+        }
+        Err(panic) => {
+            shared.note_panic(&*panic);
+            Outcome::Broken
+        }
+    }
+}
+
+/// The answer of a handler that lost its loop goes by the loop's mailbox.
+fn answer_late(request: Request, response: Response) {
+    if !request.is_deferred() {
+        let peer = request.peer();
+        let (token, exchange) = (peer.token, request.exchange());
+        peer.tell_loop(Message::Answer { token, exchange, response: Box::new(response) });
+    }
+}
+
+impl Shared {
+    /// Runs the handler of a request; its panic is a 500.
+    fn handle(&self, request: &mut Request) -> Response {
+        match catch_unwind(AssertUnwindSafe(|| self.service.call(request))) {
+            Ok(response) => response,
+            Err(panic) => {
+                self.note_panic(&*panic);
+                problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
+            }
+        }
+    }
+
+    fn note_panic(&self, panic: &(dyn Any + Send)) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        let message = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("(no message)");
+        tracing::error!(message, "a handler panicked");
+    }
+
+    fn stopped(&self, the_loop: Box<Loop>) {
+        self.monitor.clear_driving(the_loop.index());
+        drop(the_loop);
+        *self.running_loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) -= 1;
+        self.loop_stopped.notify_all();
+    }
+}
