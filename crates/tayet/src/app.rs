@@ -1,0 +1,202 @@
+//! A router made ready to serve.
+
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+
+use http::Method;
+use tayet_engine::{Head, Match, Route, RouteId, Service};
+
+use crate::context::{Context, Place};
+use crate::endpoint::Endpoint;
+use crate::matched_route::MatchedRoute;
+use crate::router::PathEntry;
+use crate::route_table::RouteTable;
+use crate::{Request, Response, ServerHandle};
+
+/// What the engine serves.
+pub(crate) struct App {
+    table: RouteTable,
+    /// In the order of the table's [`PathId`](crate::route_table::PathId)s.
+    paths: Vec<PathRoutes>,
+    /// In the order of their [`RouteId`]s.
+    routes: Vec<AppRoute>,
+    fallback: RouteId,
+    asterisk: RouteId,
+    server: RwLock<Option<ServerHandle>>,
+}
+
+struct AppRoute {
+    endpoint: Endpoint<()>,
+    found: MatchedRoute,
+}
+
+/// The routes of one path.
+#[derive(Default)]
+struct PathRoutes {
+    /// By [`standard_index`].
+    standard: [Option<RouteId>; 8],
+    other: Vec<(Method, RouteId)>,
+    any: Option<RouteId>,
+    automatic: RouteId,
+}
+
+static STANDARD: [Method; 8] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+    Method::TRACE,
+];
+
+const GET: usize = 0;
+const HEAD: usize = 1;
+
+fn standard_index(method: &Method) -> Option<usize> {
+    STANDARD.iter().position(|standard| standard == method)
+}
+
+impl App {
+    pub(crate) fn new(paths: Vec<PathEntry<()>>, fallback: Endpoint<()>, asterisk: Endpoint<()>) -> Self {
+        let table = RouteTable::new(paths.iter().map(|path| &path.pattern));
+        let mut routes = Vec::new();
+        let mut add = |label: String, path: Option<&PathEntry<()>>, endpoint: Endpoint<()>| {
+            let parameters = path.into_iter().flat_map(|path| path.pattern.parameters());
+            let found = MatchedRoute::new(label, path.map(|path| path.pattern.text()), parameters);
+            routes.push(AppRoute { endpoint, found });
+            RouteId((routes.len() - 1) as u32)
+        };
+        let fallback = add("fallback".to_owned(), None, fallback);
+        let asterisk = add("OPTIONS *".to_owned(), None, asterisk);
+        let paths = paths.iter().map(|path| PathRoutes::new(path, &mut add)).collect();
+        Self { table, paths, routes, fallback, asterisk, server: RwLock::default() }
+    }
+
+    /// The route of a request.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Match {
+        let index = standard_index(method);
+        let mut refused = None;
+        let found = self.table.search(path, |id, captures| {
+            let routes = &self.paths[id.0];
+            let route = routes.of(method, index);
+            if route.is_none() && refused.is_none() {
+                refused = Some(Match { route: routes.automatic, captures: *captures });
+            }
+            route.map(|route| Match { route, captures: *captures })
+        });
+        found.or(refused).unwrap_or_else(|| {
+            let route = if path == "*" { self.asterisk } else { self.fallback };
+            Match { route, ..Match::default() }
+        })
+    }
+
+    /// The methods that have a handler at a path.
+    pub(crate) fn allowed(&self, path: &str) -> Vec<Method> {
+        let mut allowed = vec![Method::OPTIONS];
+        self.table.search(path, |id, _| {
+            self.paths[id.0].collect(&mut allowed);
+            None::<()>
+        });
+        in_order(allowed)
+    }
+
+    /// The methods that have a handler at some path.
+    pub(crate) fn allowed_anywhere(&self) -> Vec<Method> {
+        let mut allowed = vec![Method::OPTIONS];
+        self.paths.iter().for_each(|path| path.collect(&mut allowed));
+        in_order(allowed)
+    }
+
+    pub(crate) fn server(&self) -> Option<ServerHandle> {
+        self.server.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_server(&self, server: Option<ServerHandle>) {
+        *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+    }
+}
+
+impl Service for App {
+    fn routes(&self) -> Vec<Route> {
+        self.routes.iter().map(AppRoute::describe).collect()
+    }
+
+    fn find(&self, head: &Head) -> Match {
+        self.find(head.method(), head.path())
+    }
+
+    fn call(&self, request: &mut Request) -> Response {
+        let route = &self.routes[request.route().0 as usize];
+        route.endpoint.call(request, Context::new(&(), Place { app: self, route: &route.found }))
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.routes.iter().map(|route| route.found.label())).finish()
+    }
+}
+
+impl AppRoute {
+    fn describe(&self) -> Route {
+        let settings = self.endpoint.settings;
+        Route {
+            label: self.found.label().to_owned(),
+            pin: settings.pin,
+            body: settings.body.unwrap_or_default(),
+            max_body_bytes: settings.max_body_bytes,
+            timeout_ms: settings.timeout.map(|timeout| timeout.as_millis().try_into().unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+impl PathRoutes {
+    fn new(
+        path: &PathEntry<()>,
+        add: &mut impl FnMut(String, Option<&PathEntry<()>>, Endpoint<()>) -> RouteId,
+    ) -> Self {
+        let mut routes = Self::default();
+        for (method, endpoint) in &path.methods.methods {
+            let id = add(format!("{method} {}", path.pattern), Some(path), endpoint.clone());
+            match standard_index(method) {
+                Some(index) => routes.standard[index] = Some(id),
+                None => routes.other.push((method.clone(), id)),
+            }
+        }
+        if let Some(endpoint) = &path.methods.any {
+            routes.any = Some(add(format!("ANY {}", path.pattern), Some(path), endpoint.clone()));
+        }
+        if path.methods.is_empty()
+            && let Some(endpoint) = &path.fallback
+        {
+            routes.any = Some(add(format!("fallback {}", path.pattern), Some(path), endpoint.clone()));
+        }
+        routes.standard[HEAD] = routes.standard[HEAD].or(routes.standard[GET]);
+        routes.automatic = add(format!("OTHER {}", path.pattern), Some(path), path.automatic.clone());
+        routes
+    }
+
+    fn of(&self, method: &Method, index: Option<usize>) -> Option<RouteId> {
+        let own = match index {
+            Some(index) => self.standard[index],
+            None => self.other.iter().find(|(other, _)| other == method).map(|(_, id)| *id),
+        };
+        own.or(self.any)
+    }
+
+    fn collect(&self, methods: &mut Vec<Method>) {
+        let standard = STANDARD.iter().zip(self.standard).filter(|(_, route)| route.is_some() || self.any.is_some());
+        methods.extend(standard.map(|(method, _)| method.clone()));
+        methods.extend(self.other.iter().map(|(method, _)| method.clone()));
+    }
+}
+
+/// The standard methods in their order, then the others in theirs, each once.
+fn in_order(mut methods: Vec<Method>) -> Vec<Method> {
+    let rank = |method: &Method| (standard_index(method).unwrap_or(STANDARD.len()), method.as_str().to_owned());
+    methods.sort_by_key(rank);
+    methods.dedup();
+    methods
+}

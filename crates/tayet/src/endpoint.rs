@@ -1,0 +1,82 @@
+//! A handler whose type no longer matters, with its layers and its state.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::{Context, Handler, Middleware, Next, Request, Response, Settings, problem};
+
+/// A handler of a router with state `S`.
+pub(crate) struct Endpoint<S> {
+    pub(crate) settings: Settings,
+    answer: Arc<dyn Answer<S>>,
+}
+
+trait Answer<S>: Send + Sync {
+    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response;
+}
+
+impl<S: Send + Sync + 'static> Endpoint<S> {
+    pub(crate) fn new<M: 'static>(handler: impl Handler<M, S>) -> Self {
+        let settings = handler.settings();
+        Self { settings, answer: Arc::new(Plain { handler, kind: PhantomData::<fn(M)> }) }
+    }
+
+    pub(crate) fn call(&self, request: &mut Request, context: Context<'_, S>) -> Response {
+        self.answer.answer(request, context)
+    }
+
+    /// The same inside of `middleware`.
+    pub(crate) fn layered(&self, middleware: &Arc<dyn Middleware>) -> Self {
+        let settings = self.settings.or(middleware.settings());
+        let answer =
+            Arc::new(Layered { middleware: Arc::clone(middleware), inner: Arc::clone(&self.answer) });
+        Self { settings, answer }
+    }
+
+    /// The same with its state given, for a router whose state is another.
+    pub(crate) fn stated<S2: Send + Sync + 'static>(&self, state: &Arc<S>) -> Endpoint<S2> {
+        let answer = Arc::new(Stated { state: Arc::clone(state), inner: Arc::clone(&self.answer) });
+        Endpoint { settings: self.settings, answer }
+    }
+}
+
+impl<S> Clone for Endpoint<S> {
+    fn clone(&self) -> Self {
+        Self { settings: self.settings, answer: Arc::clone(&self.answer) }
+    }
+}
+
+struct Plain<H, M> {
+    handler: H,
+    kind: PhantomData<fn(M)>,
+}
+
+impl<H: Handler<M, S>, M, S> Answer<S> for Plain<H, M> {
+    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
+        problem::negotiated(self.handler.call(request, context), request)
+    }
+}
+
+struct Layered<S> {
+    middleware: Arc<dyn Middleware>,
+    inner: Arc<dyn Answer<S>>,
+}
+
+impl<S> Answer<S> for Layered<S> {
+    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
+        let inner = |request: &mut Request| self.inner.answer(request, context);
+        let response = self.middleware.call(request, Next::new(&inner, context.place()));
+        problem::negotiated(response, request)
+    }
+}
+
+struct Stated<S> {
+    state: Arc<S>,
+    inner: Arc<dyn Answer<S>>,
+}
+
+impl<S: Send + Sync, S2> Answer<S2> for Stated<S> {
+    fn answer(&self, request: &mut Request, context: Context<'_, S2>) -> Response {
+        self.inner.answer(request, Context::new(&self.state, context.place()))
+    }
+}

@@ -1,0 +1,87 @@
+//! What stands around handlers.
+
+use std::fmt;
+
+use crate::context::{Context, Place};
+use crate::matched_route::MatchedRoute;
+use crate::{IntoResponse, Request, Response, ServerHandle, Settings};
+
+/// Something that stands around handlers: it sees a request before them and their answer after them, or answers itself.
+///
+/// A function is one. It takes the request by reference, so it can still read it when the answer is there:
+///
+/// ```
+/// use tayet::{Next, Request, Response, Router, StatusCode};
+///
+/// fn only_with_key(request: &mut Request, next: Next<'_>) -> Result<Response, StatusCode> {
+///     if request.header("x-key") != Some("secret") {
+///         return Err(StatusCode::UNAUTHORIZED);
+///     }
+///     Ok(next.run(request).with_header("x-seen", request.path().to_owned()))
+/// }
+///
+/// let app: Router = Router::new().get("/", || "hello").layer(only_with_key);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not middleware",
+    note = "middleware is `fn(&mut Request, Next<'_>) -> impl IntoResponse`, or a type that implements `Middleware`",
+    note = "a closure must name its arguments' types: `|request: &mut Request, next: Next<'_>| ..`"
+)]
+pub trait Middleware: Send + Sync + 'static {
+    /// Answers a request, mostly by [`Next::run`].
+    fn call(&self, request: &mut Request, next: Next<'_>) -> Response;
+
+    /// What it asks of the handlers inside of it; their own settings prevail.
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
+}
+
+impl<F, R> Middleware for F
+where
+    F: Fn(&mut Request, Next<'_>) -> R + Send + Sync + 'static,
+    R: IntoResponse,
+{
+    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
+        self(request, next).into_response()
+    }
+}
+
+/// What stands inside of a [`Middleware`].
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    inner: &'a dyn Fn(&mut Request) -> Response,
+    place: Place<'a>,
+}
+
+impl<'a> Next<'a> {
+    pub(crate) fn new(inner: &'a dyn Fn(&mut Request) -> Response, place: Place<'a>) -> Self {
+        Self { inner, place }
+    }
+
+    /// Runs it.
+    pub fn run(self, request: &mut Request) -> Response {
+        (self.inner)(request)
+    }
+
+    /// The route that was found.
+    pub fn route(&self) -> &'a MatchedRoute {
+        self.place.route
+    }
+
+    /// The running server; `None` in tests without one.
+    pub fn server(&self) -> Option<ServerHandle> {
+        self.context().server()
+    }
+
+    /// What extractors ask for, so that they can be used in middleware.
+    pub fn context(&self) -> Context<'a> {
+        Context::new(&(), self.place)
+    }
+}
+
+impl fmt::Debug for Next<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Next").field("route", self.route()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! Finding the patterns that match a path.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use percent_encoding::percent_decode_str;
+use tayet_engine::Captures;
+
+use crate::pattern::{Pattern, Segment};
+
+/// A pattern's place in the order of insertion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PathId(pub(crate) usize);
+
+/// Patterns, laid out for the search: whole paths by their text, the others as a tree of segments.
+#[derive(Debug)]
+pub(crate) struct RouteTable {
+    exact: HashMap<Box<str>, PathId, BuildHasherDefault<Fnv>>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// In the order of their texts.
+    literals: Vec<(Box<str>, usize)>,
+    one: Option<usize>,
+    rest: Option<PathId>,
+    end: Option<PathId>,
+}
+
+impl RouteTable {
+    /// Lays out patterns of which no two have the same shape.
+    pub(crate) fn new<'p>(patterns: impl IntoIterator<Item = &'p Pattern>) -> Self {
+        let mut table = Self { exact: HashMap::default(), nodes: vec![Node::default()] };
+        for (index, pattern) in patterns.into_iter().enumerate() {
+            if let Some(path) = pattern.exact_path() {
+                table.exact.insert(path.into(), PathId(index));
+            }
+            table.insert(pattern.segments(), PathId(index));
+        }
+        table
+    }
+
+    /// Offers the patterns that match a raw path, the most specific one first, until `take` takes one. The order is
+    /// decided by the first segment that differs: a literal comes before one segment, and that before the rest.
+    ///
+    /// A pattern may be offered twice.
+    pub(crate) fn search<T>(
+        &self,
+        path: &str,
+        mut take: impl FnMut(PathId, &Captures) -> Option<T>,
+    ) -> Option<T> {
+        let mut captures = Captures::default();
+        if let Some(&id) = self.exact.get(path)
+            && let Some(taken) = take(id, &captures)
+        {
+            return Some(taken);
+        }
+        if !path.starts_with('/') {
+            return None;
+        }
+        self.descend(0, path, 1, &mut captures, &mut take)
+    }
+
+    /// Every node is reached by one way only, so a search visits none of them twice.
+    fn descend<T>(
+        &self,
+        node: usize,
+        path: &str,
+        start: usize,
+        captures: &mut Captures,
+        take: &mut impl FnMut(PathId, &Captures) -> Option<T>,
+    ) -> Option<T> {
+        let node = &self.nodes[node];
+        let end = path[start..].find('/').map_or(path.len(), |length| start + length);
+        let mut go_on = |next: usize, captures: &mut Captures| match end == path.len() {
+            true => self.nodes[next].end.and_then(|id| take(id, captures)),
+            false => self.descend(next, path, end + 1, captures, take),
+        };
+        if let Some(next) = node.literal(&path[start..end])
+            && let Some(taken) = go_on(next, captures)
+        {
+            return Some(taken);
+        }
+        let depth = captures.len();
+        if start < end
+            && let Some(next) = node.one
+        {
+            captures.push(start, end);
+            if let Some(taken) = go_on(next, captures) {
+                return Some(taken);
+            }
+            captures.truncate(depth);
+        }
+        if start < path.len()
+            && let Some(id) = node.rest
+        {
+            captures.push(start, path.len());
+            if let Some(taken) = take(id, captures) {
+                return Some(taken);
+            }
+            captures.truncate(depth);
+        }
+        None
+    }
+
+    fn insert(&mut self, segments: &[Segment], id: PathId) {
+        let mut at = 0;
+        for segment in segments {
+            at = match segment {
+                Segment::Literal(text) => self.literal_child(at, text),
+                Segment::One(_) => self.one_child(at),
+                Segment::Rest(_) => {
+                    self.nodes[at].rest = Some(id);
+                    return;
+                }
+            };
+        }
+        self.nodes[at].end = Some(id);
+    }
+
+    fn literal_child(&mut self, parent: usize, text: &str) -> usize {
+        let next = self.nodes.len();
+        let literals = &mut self.nodes[parent].literals;
+        match literals.binary_search_by(|(literal, _)| (**literal).cmp(text)) {
+            Ok(at) => literals[at].1,
+            Err(at) => {
+                literals.insert(at, (text.into(), next));
+                self.nodes.push(Node::default());
+                next
+            }
+        }
+    }
+
+    fn one_child(&mut self, parent: usize) -> usize {
+        let next = self.nodes.len();
+        let child = *self.nodes[parent].one.get_or_insert(next);
+        if child == next {
+            self.nodes.push(Node::default());
+        }
+        child
+    }
+}
+
+impl Node {
+    /// The child for a raw segment. Only one that has a `%` needs decoding.
+    fn literal(&self, raw: &str) -> Option<usize> {
+        let child = |text: &str| {
+            let at = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(text)).ok()?;
+            Some(self.literals[at].1)
+        };
+        if self.literals.is_empty() {
+            return None;
+        }
+        if raw.contains('%') { child(&percent_decode_str(raw).decode_utf8().ok()?) } else { child(raw) }
+    }
+}
+
+/// FNV-1a: quick for short keys. The table's keys are the application's own, so nobody can make them collide.
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(patterns: &[&str]) -> RouteTable {
+        let patterns: Vec<Pattern> = patterns.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        RouteTable::new(&patterns)
+    }
+
+    /// The first pattern offered, with what it captures.
+    fn found<'a>(table: &RouteTable, path: &'a str) -> Option<(usize, Vec<&'a str>)> {
+        table.search(path, |PathId(id), captures| {
+            Some((id, (0..captures.len()).map(|n| &path[captures.get(n).unwrap()]).collect()))
+        })
+    }
+
+    #[test]
+    fn the_most_specific_pattern_wins_whatever_the_order() {
+        let patterns = ["/{*all}", "/users/{id}", "/users/me", "/users/{id}/posts", "/users/{*rest}"];
+        for turn in 0..patterns.len() {
+            let mut turned = patterns;
+            turned.rotate_left(turn);
+            let table = table(&turned);
+            for (path, pattern, captures) in [
+                ("/users/me", "/users/me", vec![]),
+                ("/users/7", "/users/{id}", vec!["7"]),
+                ("/users/me/posts", "/users/{id}/posts", vec!["me"]),
+                ("/users/7/likes", "/users/{*rest}", vec!["7/likes"]),
+                ("/users/7/", "/users/{*rest}", vec!["7/"]),
+                ("/users/", "/{*all}", vec!["users/"]),
+                ("/x//y", "/{*all}", vec!["x//y"]),
+            ] {
+                let (id, found) = found(&table, path).expect(path);
+                assert_eq!((turned[id], found), (pattern, captures), "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_are_never_empty() {
+        let table = table(&["/a/{id}", "/b/{*rest}"]);
+        for path in ["/a", "/a/", "/a//", "/b", "/b/", "/", "", "*", "a/1"] {
+            assert_eq!(found(&table, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_slash_never_splits() {
+        let table = table(&["/{id}", "/a/b"]);
+        assert_eq!(found(&table, "/a%2Fb"), Some((0, vec!["a%2Fb"])));
+    }
+
+    #[test]
+    fn literals_match_in_whatever_encoding() {
+        let table = table(&["/a b/café", "/100%25", "/plain"]);
+        assert_eq!(found(&table, "/a%20b/caf%c3%A9"), Some((0, vec![])));
+        assert_eq!(found(&table, "/100%25"), Some((1, vec![])));
+        assert_eq!(found(&table, "/p%6Cain"), Some((2, vec![])));
+        assert_eq!(found(&table, "/p%FFain"), None);
+    }
+
+    #[test]
+    fn a_pattern_that_is_not_taken_gives_way_to_the_next() {
+        let table = table(&["/{*all}", "/{a}/c", "/b/{d}", "/b/c"]);
+        let mut offered = Vec::new();
+        let taken: Option<()> = table.search("/b/c", |PathId(id), _| {
+            offered.push(id);
+            None
+        });
+        offered.dedup();
+        assert_eq!((taken, offered), (None, vec![3, 2, 1, 0]));
+    }
+}

@@ -1,0 +1,129 @@
+//! Serving a router.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, Limits};
+
+use crate::app::App;
+use crate::{Result, Router, ServerHandle};
+
+/// A server: a router and where and how it is served.
+///
+/// ```no_run
+/// use tayet::{ExecutionModel, Limits, Router, Server};
+///
+/// fn main() -> tayet::Result<()> {
+///     let app = Router::new().get("/", || "Hello, World!");
+///     Server::new(app)
+///         .bind("127.0.0.1:8080")?
+///         .bind("unix:/tmp/hello.sock")?
+///         .execution(ExecutionModel::ThreadPool { threads: 64 })
+///         .limits(Limits { max_body_bytes: 64 * 1024, ..Limits::default() })
+///         .run()
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "a server serves when it is run or started"]
+pub struct Server {
+    app: App,
+    engine: EngineConfig,
+}
+
+/// Where a server listens that is told no address.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+
+impl Server {
+    /// A server of this router.
+    pub fn new(router: Router) -> Self {
+        Self { app: router.into_app(), engine: EngineConfig::default() }
+    }
+
+    /// Adds an address to listen on: `127.0.0.1:8080`, `[::1]:0`, `localhost:80`, `:8080` (all interfaces) or
+    /// `unix:/run/app.sock`. Port 0 lets the system choose ([`ServerHandle::addresses`]). Without any, it is
+    /// [`DEFAULT_LISTEN`].
+    ///
+    /// # Errors
+    ///
+    /// When the text is no address. Whether it can be listened on shows when the server starts.
+    pub fn bind(mut self, address: impl AsRef<str>) -> Result<Self> {
+        self.engine.listen.push(address.as_ref().parse()?);
+        Ok(self)
+    }
+
+    /// Which threads run handlers. Default: [`ExecutionModel::TaskPool`].
+    pub fn execution(mut self, execution: ExecutionModel) -> Self {
+        self.engine.execution = execution;
+        self
+    }
+
+    /// How many event loops there are. Default: the cores that the process may use.
+    pub fn loops(mut self, loops: usize) -> Self {
+        self.engine.loops = loops;
+        self
+    }
+
+    /// What a peer may cost.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.engine.limits = limits;
+        self
+    }
+
+    /// Whether every connection begins with a PROXY protocol header, version 1 or 2, from which the client's address is
+    /// taken; one without is cut. Only for listeners that nobody but such a proxy can reach. Default: no.
+    pub fn proxy_protocol(mut self, proxy_protocol: bool) -> Self {
+        self.engine.proxy_protocol = proxy_protocol;
+        self
+    }
+
+    /// Starts to serve, and returns.
+    ///
+    /// # Errors
+    ///
+    /// When an address cannot be listened on, a limit is invalid, or threads cannot be started.
+    pub fn start(mut self) -> Result<ServerHandle> {
+        if self.engine.listen.is_empty() {
+            self.engine.listen.push(DEFAULT_LISTEN.parse::<Address>()?);
+        }
+        let app = Arc::new(self.app);
+        let engine = Engine::start(self.engine, Arc::clone(&app) as _)?;
+        let handle = ServerHandle::new(engine, &app);
+        app.set_server(Some(handle.clone()));
+        Ok(handle)
+    }
+
+    /// Serves until SIGTERM or SIGINT, then answers what is under way
+    /// ([`Limits::shutdown_deadline_ms`]) and returns. A second signal ends the process at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub fn run(self) -> Result {
+        let signals = Signals::new([SIGTERM, SIGINT])?;
+        let handle = self.start()?;
+        for address in handle.addresses() {
+            tracing::info!("listening on {address}");
+        }
+        shut_down_on(signals, handle.clone())?;
+        handle.join();
+        Ok(())
+    }
+}
+
+/// Waits for signals on a thread of its own, which lasts as long as the process.
+fn shut_down_on(mut signals: Signals, handle: ServerHandle) -> io::Result<()> {
+    let wait = move || {
+        for (count, signal) in signals.forever().enumerate() {
+            if count == 0 {
+                tracing::info!("shutting down; a second signal ends it at once");
+                handle.shutdown();
+            } else if signal_hook::low_level::emulate_default_handler(signal).is_err() {
+                std::process::abort();
+            }
+        }
+    };
+    thread::Builder::new().name("tayet-signals".to_owned()).spawn(wait).map(drop)
+}

@@ -1,0 +1,32 @@
+//! What a route may be told about how it runs.
+
+use std::time::Duration;
+
+use tayet_engine::{BodyUse, Pin};
+
+/// How a handler is run; what is not set is decided elsewhere (by its layers, its extractors, the server's limits, or what
+/// the server learns).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Where it runs. Default: where it has shown that it belongs.
+    pub pin: Option<Pin>,
+    /// How it takes the body. Default: by its extractors.
+    pub body: Option<BodyUse>,
+    /// Most bytes of a body held in memory. Default:
+    /// [`Limits::max_body_bytes`](crate::Limits::max_body_bytes).
+    pub max_body_bytes: Option<usize>,
+    /// After this long the client gets a 503. Default: never.
+    pub timeout: Option<Duration>,
+}
+
+impl Settings {
+    /// These, and where they say nothing, `other`.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            pin: self.pin.or(other.pin),
+            body: self.body.or(other.body),
+            max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
+            timeout: self.timeout.or(other.timeout),
+        }
+    }
+}
