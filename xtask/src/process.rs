@@ -31,7 +31,7 @@ impl Runner {
     /// Runs `command` to its end; an error says why it failed, overran `limit` or was interrupted.
     pub(crate) fn run(&self, command: &mut Command, limit: Duration) -> anyhow::Result<()> {
         let shown = show(command);
-        println!("$ {shown}");
+        println!("$ {}{shown}", show_variables(command));
         let mut child = command
             .stdin(Stdio::null())
             .process_group(0)
@@ -93,15 +93,20 @@ fn end_group(child: &mut Child) -> anyhow::Result<()> {
 }
 
 fn show(command: &Command) -> String {
-    let mut shown = String::new();
-    for (name, value) in command.get_envs() {
-        if let Some(value) = value.filter(|_| name != "PATH") {
-            let _ = write!(shown, "{}={:?} ", name.display(), value.display().to_string());
-        }
-    }
-    let _ = write!(shown, "{}", command.get_program().display());
+    let mut shown = command.get_program().display().to_string();
     for argument in command.get_args() {
         let _ = write!(shown, " {}", argument.display());
+    }
+    shown
+}
+
+/// The variables that the command gets beside those of this process; `PATH` would only hide the others.
+fn show_variables(command: &Command) -> String {
+    let mut shown = String::new();
+    for (name, value) in command.get_envs().filter(|(name, _)| *name != "PATH") {
+        if let Some(value) = value {
+            let _ = write!(shown, "{}={:?} ", name.display(), value.display().to_string());
+        }
     }
     shown
 }
@@ -142,6 +147,14 @@ mod tests {
         assert_eq!(output_of(Command::new("echo").arg("x")).unwrap(), "x\n");
         let error = output_of(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
         assert!(error.to_string().ends_with("(exit status: 3): why"), "{error}");
+    }
+
+    #[test]
+    fn a_command_is_shown_with_what_sets_it_apart() {
+        let mut command = Command::new("cargo");
+        command.args(["test", "--lib"]).env("RUSTFLAGS", "--cfg loom").env("PATH", "/bin");
+        assert_eq!(show(&command), "cargo test --lib");
+        assert_eq!(show_variables(&command), "RUSTFLAGS=\"--cfg loom\" ");
     }
 
     #[test]
