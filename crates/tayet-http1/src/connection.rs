@@ -7,6 +7,11 @@ use crate::head_parser::HeadParser;
 use crate::limits::MAX_LEADING_EMPTY_LINES;
 use crate::{BodyLength, Head, HeadLimits, Refusal};
 
+/// What an idle connection may cost on the stack; on the heap it has nothing.
+const MAX_CONNECTION_BYTES: usize = 64;
+
+const _: () = assert!(size_of::<Connection>() <= MAX_CONNECTION_BYTES);
+
 /// The receiving side of one connection: bytes in, heads and bodies out.
 ///
 /// It is small and owns no memory between messages, since most connections are idle. Once it has refused a message, it

@@ -253,3 +253,35 @@ impl fmt::Debug for Head {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Connection, HeadLimits};
+
+    fn receive(head: &mut Head, message: &[u8]) {
+        let limits =
+            HeadLimits { max_head_bytes: usize::MAX, max_headers: usize::MAX, ..HeadLimits::default() };
+        assert_eq!(Connection::new().receive_head(&mut &message[..], head, &limits), Ok(true));
+    }
+
+    #[test]
+    fn the_next_request_finds_the_buffers_of_the_last() {
+        let mut head = Head::default();
+        receive(&mut head, b"GET /long/path HTTP/1.1\r\nHost: a\r\nX: y\r\n\r\n");
+        let buffers = |head: &Head| (head.bytes.as_ptr(), head.fields.as_ptr());
+        let before = buffers(&head);
+        receive(&mut head, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(buffers(&head), before);
+    }
+
+    #[test]
+    fn buffers_that_have_grown_large_are_given_back() {
+        let mut head = Head::default();
+        let fields = "X: y\r\n".repeat(RETAINED_BYTES / "X: y\r\n".len());
+        receive(&mut head, format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
+        assert!(head.bytes.capacity() > RETAINED_BYTES && head.fields.capacity() > RETAINED_FIELDS);
+        head.clear();
+        assert_eq!((head.bytes.capacity(), head.fields.capacity()), (0, 0));
+    }
+}

@@ -1,0 +1,107 @@
+//! What a connection tells of itself between its events.
+
+use tayet_http1::{BodyEvent, BodyLength, Connection, Head, HeadLimits, Refusal};
+
+fn receive_head(connection: &mut Connection, bytes: &[u8]) -> Head {
+    let mut head = Head::default();
+    let mut input = bytes;
+    assert_eq!(connection.receive_head(&mut input, &mut head, &HeadLimits::default()), Ok(true));
+    assert_eq!(input, b"");
+    head
+}
+
+#[test]
+fn a_partial_head_is_told_from_an_idle_connection() {
+    let (mut connection, mut head) = (Connection::new(), Head::default());
+    assert!(!connection.has_partial_head());
+    for (piece, is_partial) in [
+        (&b""[..], false),
+        (b"\r\n", false),
+        (b"\r", false),
+        (b"\nG", true),
+        (b"ET / HTTP/1.1\r\n", true),
+        (b"Host: a\r\n", true),
+    ] {
+        assert_eq!(connection.receive_head(&mut &piece[..], &mut head, &HeadLimits::default()), Ok(false));
+        assert_eq!(connection.has_partial_head(), is_partial, "after {}", piece.escape_ascii());
+    }
+    assert_eq!(connection.receive_head(&mut &b"\r\n"[..], &mut head, &HeadLimits::default()), Ok(true));
+    assert!(!connection.has_partial_head());
+}
+
+#[test]
+fn a_body_of_known_length_ends_without_further_input() {
+    let mut connection = Connection::default();
+    receive_head(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    assert!(connection.is_receiving_body());
+    assert_eq!(connection.body_remaining(), Some(5));
+    assert_eq!(connection.receive_body(&mut &b""[..]), Ok(None));
+
+    let mut input = &b"hel"[..];
+    assert_eq!(connection.receive_body(&mut input), Ok(Some(BodyEvent::Data(b"hel"))));
+    assert_eq!((input, connection.body_remaining()), (&b""[..], Some(2)));
+
+    let mut input = &b"loGET"[..];
+    assert_eq!(connection.receive_body(&mut input), Ok(Some(BodyEvent::Data(b"lo"))));
+    assert_eq!((input, connection.body_remaining()), (&b"GET"[..], Some(0)));
+    assert!(connection.is_receiving_body());
+
+    assert_eq!(connection.receive_body(&mut &b""[..]), Ok(Some(BodyEvent::End { trailers: None })));
+    assert!(!connection.is_receiving_body());
+    assert_eq!(connection.body_remaining(), None);
+}
+
+#[test]
+fn a_chunked_body_has_no_known_rest() {
+    let mut connection = Connection::new();
+    receive_head(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert!(connection.is_receiving_body());
+    assert_eq!(connection.body_remaining(), None);
+    let mut input = &b"5\r\nhello\r\n0\r\n\r\nGET"[..];
+    assert_eq!(connection.receive_body(&mut input), Ok(Some(BodyEvent::Data(b"hello"))));
+    assert_eq!(connection.receive_body(&mut input), Ok(Some(BodyEvent::End { trailers: None })));
+    assert_eq!(input, b"GET");
+    assert!(!connection.is_receiving_body());
+}
+
+#[test]
+fn a_message_without_a_body_needs_no_end() {
+    let mut connection = Connection::new();
+    for length in ["", "Content-Length: 0\r\n"] {
+        let head =
+            receive_head(&mut connection, format!("GET / HTTP/1.1\r\nHost: a\r\n{length}\r\n").as_bytes());
+        assert_eq!(head.body_length(), BodyLength::None);
+        assert!(!connection.is_receiving_body());
+    }
+}
+
+#[test]
+fn a_refused_head_leaves_nothing_behind() {
+    let (mut connection, mut head) = (Connection::new(), Head::default());
+    let mut input = &b"GET /secret HTTP/1.1\r\nHost: a\r\nAuthorization: x\r\nbad\r\n\r\n"[..];
+    assert_eq!(
+        connection.receive_head(&mut input, &mut head, &HeadLimits::default()),
+        Err(Refusal::MissingColon)
+    );
+    assert_eq!((head.target(), head.fields().len(), head.authority()), ("", 0, None));
+    assert!(!connection.has_partial_head() && !connection.is_receiving_body());
+}
+
+#[test]
+fn every_refusal_has_a_status_of_its_kind_and_a_reason_of_one_line() {
+    assert_eq!(Refusal::BareLineFeed.to_string(), Refusal::BareLineFeed.reason());
+    for (refusal, status) in [
+        (Refusal::BareLineFeed, 400),
+        (Refusal::RequestLineTooLong, 414),
+        (Refusal::UnknownExpectation, 417),
+        (Refusal::HeadTooLarge, 431),
+        (Refusal::TooManyHeaders, 431),
+        (Refusal::TrailersTooLarge, 431),
+        (Refusal::TooManyTrailers, 431),
+        (Refusal::UnknownTransferCoding, 501),
+        (Refusal::UnsupportedVersion, 505),
+    ] {
+        assert_eq!(refusal.status().as_u16(), status, "{refusal:?}");
+        assert!(!refusal.reason().is_empty() && !refusal.reason().contains('\n'));
+    }
+}
