@@ -22,7 +22,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    "tayet-bench requests=%d duration_us=%d p50_us=%d p99_us=%d max_us=%d connect=%d read=%d write=%d status=%d timeout=%d\n",
-    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), latency.max,
+    "tayet-bench requests=%d duration_us=%d p50_us=%d p99_us=%d connect=%d read=%d write=%d status=%d timeout=%d\n",
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
     errors.connect, errors.read, errors.write, errors.status, errors.timeout))
 end

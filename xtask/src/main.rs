@@ -1,5 +1,6 @@
 //! The project's own chores, run as `cargo xtask CHORE`.
 
+mod bench;
 mod layers;
 mod process;
 mod test;
@@ -24,6 +25,8 @@ struct Cli {
 enum Chore {
     /// Installs what the tests need, then runs every check.
     Test(test::TestArgs),
+    /// Measures Tayet beside its peers.
+    Bench(bench::BenchArgs),
     /// Checks that the crates depend on each other downwards only.
     Layers,
     /// Checks lengths, `unsafe`, left-over notes and ignored tests.
@@ -42,6 +45,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
     let workspace = Workspace::here()?;
     match chore {
         Chore::Test(args) => test::run(&workspace, &args),
+        Chore::Bench(args) => bench::run(&workspace, &args),
         Chore::Layers => layers::run(&workspace),
         Chore::Tidy => tidy::run(&workspace),
     }

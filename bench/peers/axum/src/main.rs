@@ -1,8 +1,10 @@
 use std::{env, thread, time::Duration};
 
 use axum::extract::{Path, Query};
+use axum::serve::ListenerExt;
 use axum::{Json, Router, routing::get};
 use serde::Deserialize;
+use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
 #[derive(Deserialize)]
@@ -35,7 +37,9 @@ async fn serve(address: String) -> std::io::Result<()> {
         .route("/blocking", get(blocking))
         .route("/json/{count}", get(json))
         .route("/sleep/{ms}", get(sleep));
-    axum::serve(tokio::net::TcpListener::bind(address).await?, app).await
+    // Without it, pipelined answers wait for the client's delayed acknowledgements.
+    let listener = TcpListener::bind(address).await?.tap_io(|stream| drop(stream.set_nodelay(true)));
+    axum::serve(listener, app).await
 }
 
 fn main() -> std::io::Result<()> {

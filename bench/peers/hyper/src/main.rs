@@ -39,7 +39,11 @@ async fn serve(address: String) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::bind(address).await?;
     loop {
         let (stream, _) = listener.accept().await?;
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(handle)));
+        // Without these two, pipelined answers wait for the client's delayed acknowledgements.
+        stream.set_nodelay(true)?;
+        let mut http = http1::Builder::new();
+        http.pipeline_flush(true);
+        tokio::spawn(http.serve_connection(TokioIo::new(stream), service_fn(handle)));
     }
 }
 

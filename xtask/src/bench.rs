@@ -1,0 +1,118 @@
+//! `cargo xtask bench`: Tayet and its peers on the same work, taking turns.
+
+mod background;
+mod chart;
+mod client;
+mod clocks;
+mod contestant;
+mod crowd;
+mod figure;
+mod goals;
+mod instructions;
+mod load;
+mod machine;
+mod paced;
+mod process_stat;
+mod programs;
+mod progress;
+mod publish;
+mod report;
+mod rounds;
+mod scenario;
+mod server;
+mod settings;
+mod syscalls;
+mod table;
+mod turn;
+mod versions;
+mod wrk;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::ensure;
+
+use self::machine::Machine;
+use self::programs::Programs;
+use self::progress::Progress;
+use self::report::{Report, Results};
+use self::scenario::{Scenario, Work};
+use self::settings::Settings;
+use crate::process::Runner;
+use crate::workspace::Workspace;
+
+pub(crate) use self::settings::BenchArgs;
+
+/// What every measurement needs.
+struct Harness<'a> {
+    workspace: &'a Workspace,
+    runner: &'a Runner,
+    settings: Settings,
+    programs: Programs,
+}
+
+/// Builds what takes part, measures what `args` ask for, and writes the report.
+///
+/// A contestant that cannot be built, started or measured is in the report with the reason; it fails nothing else.
+pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()> {
+    let scenarios = args.select(scenario::all())?;
+    if args.list {
+        list(&scenarios);
+        return Ok(());
+    }
+    let runner = Runner::new()?;
+    let settings = args.settings();
+    let programs = build(workspace, &runner, &scenarios)?;
+    let harness = Harness { workspace, runner: &runner, settings, programs };
+    let results = measure(&harness, &scenarios)?;
+    let versions = versions(workspace, &scenarios)?;
+    let report =
+        Report::new(machine::today()?, Machine::here()?, harness.settings.clone(), versions, results);
+    print!("\n{}", table::markdown(&report));
+    publish::write(workspace, &report)
+}
+
+impl Harness<'_> {
+    /// An error when the user has asked to stop.
+    fn check_interrupt(&self) -> anyhow::Result<()> {
+        ensure!(!self.runner.is_interrupted(), "interrupted");
+        Ok(())
+    }
+}
+
+fn list(scenarios: &[Scenario]) {
+    for scenario in scenarios {
+        println!("{:<12} {}", scenario.name, scenario.title);
+        let keys: Vec<_> = scenario.entries.iter().map(|entry| entry.contestant.key).collect();
+        println!("{:<12} {}", "", keys.join(" "));
+    }
+}
+
+fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyhow::Result<Programs> {
+    let needs_valgrind = scenarios.iter().any(|scenario| scenario.work == Work::Instructions);
+    let tools: &[&str] = if needs_valgrind { &["wrk", "strace", "valgrind"] } else { &["wrk", "strace"] };
+    for tool in tools {
+        programs::install(runner, tool)?;
+    }
+    let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
+    let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
+    Programs::build(workspace, runner, &wanted)
+}
+
+fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {
+    let turns = scenarios.iter().map(|scenario| rounds::count_turns(scenario, harness.settings.rounds)).sum();
+    let mut progress = Progress::new(turns);
+    scenarios
+        .iter()
+        .map(|scenario| Ok(Results::new(scenario, rounds::run(harness, scenario, &mut progress)?)))
+        .collect()
+}
+
+fn versions(workspace: &Workspace, scenarios: &[Scenario]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut versions = BTreeMap::new();
+    for entry in scenarios.iter().flat_map(|scenario| &scenario.entries) {
+        if let Some(version) = versions::version_of(workspace, entry.contestant.program)? {
+            versions.insert(entry.contestant.name().to_owned(), version);
+        }
+    }
+    Ok(versions)
+}

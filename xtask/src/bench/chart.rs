@@ -1,0 +1,309 @@
+//! The report as a picture: bars in panels, in SVG that suits light and dark pages.
+
+use std::fmt::Write;
+
+use super::contestant::Program;
+use super::figure::Figure;
+use super::report::{Report, Results, Row};
+use super::scenario;
+use super::table::number;
+
+const COLUMNS: usize = 2;
+const PANEL_WIDTH: f64 = 470.0;
+const MARGIN: f64 = 24.0;
+const TITLE_HEIGHT: f64 = 56.0;
+const PANEL_HEAD_HEIGHT: f64 = 46.0;
+const BAR_PITCH: f64 = 21.0;
+const BAR_HEIGHT: f64 = 14.0;
+const PANEL_GAP: f64 = 26.0;
+const LABEL_WIDTH: f64 = 170.0;
+const VALUE_WIDTH: f64 = 66.0;
+/// The shortest bar of a logarithmic panel is a decade and a bit above the axis' beginning.
+const LOG_HEADROOM: f64 = 0.5;
+
+const STYLE: &str = "\
+text { font: 12px system-ui, sans-serif; fill: #1f2328; }
+.title { font-size: 18px; font-weight: 600; }
+.panel { font-size: 14px; font-weight: 600; }
+.note { fill: #59636e; font-size: 11px; }
+.value { font-variant-numeric: tabular-nums; }
+.page { fill: #ffffff; }
+.peer { fill: #9aa4af; }
+.floor { fill: #d1d9e0; }
+.tayet { fill: #b3541e; }
+.part { fill: #ffffff; fill-opacity: 0.35; }
+.failed { fill: #cf222e; }
+@media (prefers-color-scheme: dark) {
+text { fill: #f0f6fc; }
+.note { fill: #9198a1; }
+.page { fill: #0d1117; }
+.peer { fill: #656c76; }
+.floor { fill: #3d444d; }
+.tayet { fill: #e8894f; }
+.part { fill: #0d1117; }
+.failed { fill: #ff7b72; }
+}
+";
+
+/// A group of bars with one scale.
+struct Panel {
+    title: String,
+    note: &'static str,
+    scale: Scale,
+    decimals: usize,
+    bars: Vec<Bar>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Linear,
+    Logarithmic,
+}
+
+struct Bar {
+    label: String,
+    kind: &'static str,
+    /// Absent when it could not be measured.
+    value: Option<f64>,
+    /// The part of the value that is drawn lighter.
+    part: Option<f64>,
+}
+
+/// What a panel shows and in which order.
+struct Plan {
+    scenario: &'static str,
+    title: &'static str,
+    note: &'static str,
+    scale: Scale,
+    decimals: usize,
+    best_is_high: bool,
+    value: fn(&Results, &Row) -> Option<f64>,
+    part: fn(&Row) -> Option<f64>,
+}
+
+const PLANS: &[Plan] = &[
+    Plan {
+        scenario: "hello-64",
+        title: "CPU µs a request: hello, 64 connections",
+        note: "less is better; the lighter part is user space, the rest the kernel's",
+        scale: Scale::Linear,
+        decimals: 1,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::CpuUsPerRequest).copied(),
+        part: |row| row.medians.get(&Figure::UserUsPerRequest).copied(),
+    },
+    Plan {
+        scenario: "pipelined",
+        title: "Requests/s over the bare loop: 16 pipelined",
+        note: "more is better",
+        scale: Scale::Linear,
+        decimals: 2,
+        best_is_high: true,
+        value: |_, row| {
+            if row.over.is_none() { Some(1.0) } else { row.ratios.get(&Figure::RequestsPerSecond).copied() }
+        },
+        part: |_| None,
+    },
+    Plan {
+        scenario: "sleep-100",
+        title: "Handlers that sleep 10 ms, 100 connections: % of the bound",
+        note: "more is better; 100 % is 10,000 requests/s",
+        scale: Scale::Linear,
+        decimals: 1,
+        best_is_high: true,
+        value: |results, row| {
+            let rps = row.medians.get(&Figure::RequestsPerSecond)?;
+            Some(100.0 * rps / results.bound_requests_per_second?)
+        },
+        part: |_| None,
+    },
+    Plan {
+        scenario: "mixed",
+        title: "p99 µs of a fast route while 64 connections sleep",
+        note: "less is better; logarithmic; 2,000 requests/s, counted from when they were due",
+        scale: Scale::Logarithmic,
+        decimals: 0,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::P99Us).copied(),
+        part: |_| None,
+    },
+    Plan {
+        scenario: "memory",
+        title: "Bytes an idle connection",
+        note: "less is better; logarithmic; over 10,000 connections",
+        scale: Scale::Logarithmic,
+        decimals: 0,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::BytesPerIdleConnection).copied(),
+        part: |_| None,
+    },
+];
+
+/// Draws the report.
+pub(super) fn svg(report: &Report) -> String {
+    let panels: Vec<Panel> = PLANS.iter().filter_map(|plan| plan.panel(report)).collect();
+    let mut heights = [TITLE_HEIGHT; COLUMNS];
+    let mut body = String::new();
+    for panel in &panels {
+        let column = if heights[0] <= heights[1] { 0 } else { 1 };
+        let x = MARGIN + column as f64 * (PANEL_WIDTH + MARGIN);
+        panel.draw(&mut body, x, heights[column]);
+        heights[column] += panel.height();
+    }
+    let width = MARGIN + COLUMNS as f64 * (PANEL_WIDTH + MARGIN);
+    let height = heights.into_iter().fold(0.0, f64::max);
+    let title = format!(
+        "Tayet beside others: {}, {} cores, {}",
+        report.machine.processor, report.machine.cores, report.date
+    );
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" role=\"img\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
+         <rect class=\"page\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"8\"/>\n\
+         <text class=\"title\" x=\"{MARGIN}\" y=\"34\">{title}</text>\n{body}</svg>\n",
+        title = escape(&title)
+    )
+}
+
+impl Plan {
+    /// Nothing when the scenario was not run.
+    fn panel(&self, report: &Report) -> Option<Panel> {
+        let results = report.scenarios.iter().find(|results| results.name == self.scenario)?;
+        let mut bars: Vec<Bar> = results.rows.iter().map(|row| self.bar(results, row)).collect();
+        bars.sort_by(|a, b| self.place(a).total_cmp(&self.place(b)));
+        let (title, note, scale, decimals) = (self.title.to_owned(), self.note, self.scale, self.decimals);
+        Some(Panel { title, note, scale, decimals, bars })
+    }
+
+    fn bar(&self, results: &Results, row: &Row) -> Bar {
+        let value = if row.failure.is_none() { (self.value)(results, row) } else { None };
+        Bar { label: row.title.clone(), kind: kind_of(&row.key), value, part: (self.part)(row) }
+    }
+
+    /// The best first, what is missing last.
+    fn place(&self, bar: &Bar) -> f64 {
+        match bar.value {
+            Some(value) if self.best_is_high => -value,
+            Some(value) => value,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+impl Panel {
+    fn height(&self) -> f64 {
+        PANEL_HEAD_HEIGHT + self.bars.len() as f64 * BAR_PITCH + PANEL_GAP
+    }
+
+    fn draw(&self, out: &mut String, x: f64, y: f64) {
+        let _ = writeln!(
+            out,
+            "<text class=\"panel\" x=\"{x}\" y=\"{}\">{}</text>",
+            y + 14.0,
+            escape(&self.title)
+        );
+        let _ =
+            writeln!(out, "<text class=\"note\" x=\"{x}\" y=\"{}\">{}</text>", y + 31.0, escape(self.note));
+        for (index, bar) in self.bars.iter().enumerate() {
+            self.draw_bar(out, bar, x, y + PANEL_HEAD_HEIGHT + index as f64 * BAR_PITCH);
+        }
+    }
+
+    fn draw_bar(&self, out: &mut String, bar: &Bar, x: f64, y: f64) {
+        let baseline = y + BAR_HEIGHT - 3.0;
+        let label = escape(&bar.label);
+        let left = x + LABEL_WIDTH;
+        let _ =
+            writeln!(out, "<text x=\"{}\" y=\"{baseline}\" text-anchor=\"end\">{label}</text>", left - 8.0);
+        let Some(value) = bar.value else {
+            let _ = writeln!(out, "<text class=\"failed\" x=\"{left}\" y=\"{baseline}\">not measured</text>");
+            return;
+        };
+        let mut draw = |class: &str, length: f64| {
+            let _ = writeln!(
+                out,
+                "<rect class=\"{class}\" x=\"{left}\" y=\"{y}\" width=\"{length:.1}\" height=\"{BAR_HEIGHT}\" rx=\"2\"/>"
+            );
+        };
+        let length = self.length(value);
+        draw(bar.kind, length);
+        if let Some(part) = bar.part {
+            draw("part", self.length(part));
+        }
+        let value = number(value, self.decimals);
+        let _ = writeln!(
+            out,
+            "<text class=\"value\" x=\"{:.1}\" y=\"{baseline}\">{value}</text>",
+            left + length + 6.0
+        );
+    }
+
+    fn length(&self, value: f64) -> f64 {
+        let values = || self.bars.iter().filter_map(|bar| bar.value);
+        let full = PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH;
+        let largest = values().fold(0.0, f64::max);
+        let share = match self.scale {
+            Scale::Linear => value / largest,
+            Scale::Logarithmic => {
+                let log = |value: f64| value.max(1.0).log10();
+                let start = values().map(log).fold(f64::INFINITY, f64::min) - LOG_HEADROOM;
+                (log(value) - start) / (log(largest) - start)
+            }
+        };
+        if share.is_finite() { full * share } else { 0.0 }
+    }
+}
+
+fn kind_of(key: &str) -> &'static str {
+    let scenarios = scenario::all();
+    let mut entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
+    match entries.find(|entry| entry.contestant.key == key).map(|entry| entry.contestant.program) {
+        Some(Program::Arena) => "tayet",
+        Some(Program::Floor(_)) => "floor",
+        _ => "peer",
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(scale: Scale, values: &[Option<f64>]) -> Panel {
+        let bar =
+            |value: &Option<f64>| Bar { label: "<a>".to_owned(), kind: "peer", value: *value, part: None };
+        Panel { title: "T".to_owned(), note: "", scale, decimals: 0, bars: values.iter().map(bar).collect() }
+    }
+
+    #[test]
+    fn the_largest_bar_is_full_and_others_are_in_proportion() {
+        let panel = panel(Scale::Linear, &[Some(10.0), Some(5.0)]);
+        assert_eq!(panel.length(10.0), PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH);
+        assert_eq!(panel.length(5.0), panel.length(10.0) / 2.0);
+    }
+
+    #[test]
+    fn a_logarithmic_decade_is_as_long_anywhere() {
+        let panel = panel(Scale::Logarithmic, &[Some(10.0), Some(1000.0)]);
+        let decade = panel.length(100.0) - panel.length(10.0);
+        assert!((panel.length(1000.0) - panel.length(100.0) - decade).abs() < 1e-9);
+        assert!(panel.length(10.0) > 0.0);
+    }
+
+    #[test]
+    fn labels_are_escaped_and_what_is_missing_is_said() {
+        let mut out = String::new();
+        panel(Scale::Linear, &[None, Some(0.0)]).draw(&mut out, 0.0, 0.0);
+        assert!(out.contains("&lt;a&gt;"));
+        assert!(out.contains("not measured"));
+        assert!(!out.contains("NaN"), "{out}");
+    }
+
+    #[test]
+    fn tayet_and_the_floor_have_colours_of_their_own() {
+        assert_eq!(["tayet-inline", "floor", "go"].map(kind_of), ["tayet", "floor", "peer"]);
+    }
+}

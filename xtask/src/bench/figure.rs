@@ -1,0 +1,155 @@
+//! What is measured, and the arithmetic on it: medians over rounds, ratios within a round.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Something that a run measures. The order is that of the tables' columns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Figure {
+    RequestsPerSecond,
+    P50Us,
+    P99Us,
+    MaxUs,
+    /// The server's user and system time.
+    CpuUsPerRequest,
+    /// The server's user time alone.
+    UserUsPerRequest,
+    SyscallsPerRequest,
+    /// In user space.
+    InstructionsPerRequest,
+    PeakRssMb,
+    /// Of the load that runs beside the one whose latency is measured.
+    SleepsPerSecond,
+    /// Of the requests that should have been sent on time, those that were answered at all.
+    AnsweredPercent,
+    /// Of the keep-alive connections that sent one request each.
+    AnsweredAlone,
+    /// The same, with the idle connections beside them.
+    AnsweredBesideIdle,
+    SlowestAnswerMs,
+    IdleConnections,
+    BytesPerIdleConnection,
+    /// Refused or broken connections, time-outs, answers other than 2xx and 3xx.
+    Errors,
+    /// What neither server nor load nor harness used, of all cores.
+    ForeignCpuPercent,
+}
+
+/// The figures of one run, or their medians.
+pub(super) type Figures = BTreeMap<Figure, f64>;
+
+impl Figure {
+    pub(super) fn heading(self) -> &'static str {
+        match self {
+            Self::RequestsPerSecond => "requests/s",
+            Self::P50Us => "p50 µs",
+            Self::P99Us => "p99 µs",
+            Self::MaxUs => "max µs",
+            Self::CpuUsPerRequest => "CPU µs/request",
+            Self::UserUsPerRequest => "of it user",
+            Self::SyscallsPerRequest => "system calls/request",
+            Self::InstructionsPerRequest => "instructions/request",
+            Self::PeakRssMb => "peak RSS MB",
+            Self::SleepsPerSecond => "sleeps/s",
+            Self::AnsweredPercent => "answered %",
+            Self::AnsweredAlone => "answered of 64, alone",
+            Self::AnsweredBesideIdle => "answered of 64, beside idle",
+            Self::SlowestAnswerMs => "slowest answer ms",
+            Self::IdleConnections => "idle connections",
+            Self::BytesPerIdleConnection => "bytes/idle connection",
+            Self::Errors => "errors",
+            Self::ForeignCpuPercent => "foreign CPU %",
+        }
+    }
+
+    /// Digits behind the point that the measurement carries.
+    pub(super) fn decimals(self) -> usize {
+        match self {
+            Self::CpuUsPerRequest | Self::UserUsPerRequest | Self::SyscallsPerRequest => 2,
+            Self::PeakRssMb | Self::SlowestAnswerMs | Self::AnsweredPercent => 1,
+            _ => 0,
+        }
+    }
+
+    /// Whether a column of its own tells something in the tables; the rest is in the JSON file.
+    pub(super) fn is_column(self) -> bool {
+        !matches!(self, Self::Errors | Self::ForeignCpuPercent)
+    }
+}
+
+/// The median, or nothing for no values; the mean of the middle two of an even number.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
+}
+
+/// The median of each figure over the runs that have it.
+pub(super) fn medians(runs: &[Figures]) -> Figures {
+    let mut values: BTreeMap<Figure, Vec<f64>> = BTreeMap::new();
+    for (&figure, &value) in runs.iter().flatten() {
+        values.entry(figure).or_default().push(value);
+    }
+    values.into_iter().filter_map(|(figure, values)| Some((figure, median(values)?))).collect()
+}
+
+/// The median of `figure`'s ratios to `base`, each taken within one round: rounds drift, neighbours in time do not.
+pub(super) fn ratio(runs: &[Figures], base: &[Figures], figure: Figure) -> Option<f64> {
+    let ratios = runs.iter().zip(base).filter_map(|(run, base)| {
+        let ratio = run.get(&figure)? / base.get(&figure)?;
+        ratio.is_finite().then_some(ratio)
+    });
+    median(ratios.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Figure::{CpuUsPerRequest, RequestsPerSecond};
+    use super::*;
+
+    fn runs(figure: Figure, values: &[f64]) -> Vec<Figures> {
+        values.iter().map(|&value| Figures::from([(figure, value)])).collect()
+    }
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_the_middle_two() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![7.0]), Some(7.0));
+        assert_eq!(median(vec![9.0, 1.0, 3.0]), Some(3.0));
+        assert_eq!(median(vec![9.0, 1.0, 3.0, 4.0]), Some(3.5));
+    }
+
+    #[test]
+    fn medians_are_taken_figure_by_figure() {
+        let mut samples = runs(RequestsPerSecond, &[10.0, 30.0, 20.0]);
+        samples[1].insert(CpuUsPerRequest, 5.0);
+        assert_eq!(medians(&samples), Figures::from([(RequestsPerSecond, 20.0), (CpuUsPerRequest, 5.0)]));
+    }
+
+    #[test]
+    fn a_ratio_compares_within_a_round() {
+        // The second round ran at half the speed: the ratio does not notice.
+        let (run, base) =
+            (runs(RequestsPerSecond, &[90.0, 45.0, 95.0]), runs(RequestsPerSecond, &[100.0, 50.0, 100.0]));
+        assert_eq!(ratio(&run, &base, RequestsPerSecond), Some(0.9));
+    }
+
+    #[test]
+    fn rounds_without_a_base_have_no_ratio() {
+        assert_eq!(
+            ratio(&runs(CpuUsPerRequest, &[1.0]), &runs(CpuUsPerRequest, &[0.0]), CpuUsPerRequest),
+            None
+        );
+        assert_eq!(ratio(&runs(CpuUsPerRequest, &[1.0]), &[], CpuUsPerRequest), None);
+        assert_eq!(
+            ratio(&runs(CpuUsPerRequest, &[1.0]), &runs(CpuUsPerRequest, &[2.0]), RequestsPerSecond),
+            None
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Building and installing what takes part.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{anyhow, ensure};
+
+use super::contestant::Program;
+use crate::process::{Runner, succeeds};
+use crate::workspace::Workspace;
+
+/// How long one build or installation may take before it is ended.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// Where each program is, or why it is not there.
+pub(super) struct Programs {
+    found: BTreeMap<Program, Result<PathBuf, String>>,
+}
+
+impl Programs {
+    /// Builds those of `wanted`; what fails is remembered as such and told to who asks for it.
+    pub(super) fn build(
+        workspace: &Workspace,
+        runner: &Runner,
+        wanted: &BTreeSet<Program>,
+    ) -> anyhow::Result<Self> {
+        let mut found = BTreeMap::new();
+        for program in wanted {
+            ensure!(!runner.is_interrupted(), "interrupted");
+            let outcome = build(workspace, runner, *program).map_err(|error| format!("{error:#}"));
+            if let Err(reason) = &outcome {
+                eprintln!("bench: {program} WILL BE MISSING: {reason}");
+            }
+            found.insert(*program, outcome);
+        }
+        Ok(Self { found })
+    }
+
+    pub(super) fn path(&self, program: Program) -> anyhow::Result<&Path> {
+        match self.found.get(&program) {
+            Some(Ok(path)) => Ok(path),
+            Some(Err(reason)) => Err(anyhow!("{program} cannot be built: {reason}")),
+            None => Err(anyhow!("{program} was not asked for")),
+        }
+    }
+}
+
+/// Installs a Debian package that is named like its command, unless the command is there.
+pub(super) fn install(runner: &Runner, name: &str) -> anyhow::Result<()> {
+    if is_installed(name) {
+        return Ok(());
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    ensure!(is_root, "`{name}` is missing, and only root can install it: apt-get install {name}");
+    runner.run(apt_get().arg("update"), LIMIT)?;
+    runner.run(apt_get().args(["install", "--yes", "--no-install-recommends", name]), LIMIT)?;
+    ensure!(is_installed(name), "{name} is installed, but its command is still missing");
+    Ok(())
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(["-o", "DPkg::Lock::Timeout=300"]).env("DEBIAN_FRONTEND", "noninteractive");
+    // In the single-user runlevel, Debian starts no service that is being installed: port 80 is none of our business.
+    command.env("RUNLEVEL", "1");
+    command
+}
+
+fn is_installed(command: &str) -> bool {
+    succeeds(Command::new("sh").args(["-c", "command -v \"$0\"", command]))
+}
+
+fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Result<PathBuf> {
+    match program {
+        Program::Floor(name) => build_peer(workspace, runner, "peer-floor", name),
+        Program::Rust { package, .. } => build_peer(workspace, runner, package, package),
+        Program::Arena => build_arena(workspace, runner),
+        Program::Go(name) => build_go(workspace, runner, name),
+        Program::Nginx => {
+            install(runner, "nginx")?;
+            Ok(PathBuf::from("nginx"))
+        }
+    }
+}
+
+// The paths in these commands are relative, because commands that fail are quoted in the report.
+
+fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str) -> anyhow::Result<PathBuf> {
+    let directory = workspace.path("bench/peers");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--locked", "--target-dir", "target", "--package", package]);
+    runner.run(cargo.current_dir(&directory), LIMIT)?;
+    Ok(directory.join("target/release").join(name))
+}
+
+fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet", "--example", "arena"]);
+    runner.run(cargo.current_dir(workspace.root()), LIMIT)?;
+    Ok(workspace.path("target/release/examples/arena"))
+}
+
+fn build_go(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {
+    let mut go = Command::new("go");
+    go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o", "../../bin/"]).arg(format!("./{name}"));
+    runner.run(go.current_dir(workspace.path("bench/peers/go")), LIMIT)?;
+    Ok(workspace.path("bench/bin").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_built_says_why() {
+        let found = BTreeMap::from([
+            (Program::Arena, Err("no such example".to_owned())),
+            (Program::Nginx, Ok(PathBuf::from("nginx"))),
+        ]);
+        let programs = Programs { found };
+        assert_eq!(programs.path(Program::Nginx).unwrap(), Path::new("nginx"));
+        let error = programs.path(Program::Arena).unwrap_err();
+        assert_eq!(error.to_string(), "arena cannot be built: no such example");
+        let error = programs.path(Program::Go("nethttp")).unwrap_err();
+        assert_eq!(error.to_string(), "nethttp was not asked for");
+    }
+
+    #[test]
+    fn a_command_is_found_by_its_name() {
+        assert!(is_installed("sh"));
+        assert!(!is_installed("no-such-command-anywhere"));
+    }
+}

@@ -1,0 +1,259 @@
+//! A contestant's server: started, waited for, checked, ended.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use super::background::Background;
+use super::client::{Connection, Response, request_text};
+use super::contestant::{Contestant, Program};
+use super::process_stat;
+use super::programs::Programs;
+use super::scenario::SLEEP_MS;
+use crate::workspace::Workspace;
+
+/// How long a server may take until it answers.
+const START_LIMIT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long a single answer may take while the server is otherwise idle.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// A server that answers, and ends with this value.
+pub(super) struct Server {
+    process: Background,
+    pub(super) address: SocketAddr,
+    /// The path of the scenario's work.
+    pub(super) path: String,
+}
+
+/// How to start a contestant, and where.
+pub(super) struct Launch {
+    pub(super) command: Command,
+    pub(super) address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Launch {
+    /// Prepares `contestant` to serve `path` on a free port; its files are in `target/bench`.
+    pub(super) fn new(
+        workspace: &Workspace,
+        programs: &Programs,
+        contestant: &Contestant,
+        path: &str,
+    ) -> anyhow::Result<Self> {
+        let address = free_address()?;
+        let directory = workspace.path("target/bench").join(contestant.key);
+        fs::create_dir_all(&directory)?;
+        let mut command = Command::new(programs.path(contestant.program)?);
+        match contestant.program {
+            Program::Floor("floor-sleeper") => {
+                command.arg(address.to_string()).arg(SLEEP_MS.to_string());
+            }
+            Program::Floor(_) => {
+                let request_bytes = request_text(path, address).len();
+                command.arg(address.to_string()).arg(cores().to_string()).arg(request_bytes.to_string());
+                if is_json(path) {
+                    command.arg(dataset(workspace));
+                }
+            }
+            Program::Arena => {
+                command.arg("--listen").arg(address.to_string());
+                if let Some(execution) = contestant.execution {
+                    command.arg("--execution").arg(execution);
+                }
+            }
+            Program::Rust { .. } => {
+                command.arg(address.to_string());
+            }
+            Program::Go(_) => {
+                command.arg(address.to_string()).arg(dataset(workspace));
+            }
+            Program::Nginx => {
+                let configuration = write_nginx_configuration(workspace, &directory, address)?;
+                command.arg("-p").arg(&directory).arg("-c").arg(configuration);
+            }
+        }
+        Ok(Self { command, address, log: directory.join("log") })
+    }
+}
+
+impl Server {
+    /// Starts `launch` and returns when the server answers `path`, within `limit`.
+    pub(super) fn start_within(mut launch: Launch, path: &str, limit: Duration) -> anyhow::Result<Self> {
+        let log = File::create(&launch.log)?;
+        launch.command.stdout(log.try_clone()?).stderr(log);
+        let process = Background::start(&mut launch.command)?;
+        let mut server = Self { process, address: launch.address, path: path.to_owned() };
+        server.wait_until_it_answers(Instant::now() + limit).with_context(|| last_line(&launch.log))?;
+        Ok(server)
+    }
+
+    pub(super) fn start(launch: Launch, path: &str) -> anyhow::Result<Self> {
+        Self::start_within(launch, path, START_LIMIT)
+    }
+
+    /// Fails unless the answers are what the scenario's work consists of.
+    pub(super) fn check(&self, contestant: &Contestant) -> anyhow::Result<()> {
+        let response = self.ask_once()?;
+        if contestant.is_floor() {
+            return Ok(());
+        }
+        check_body(&self.path, &response.body)
+            .with_context(|| format!("{} answered {:?}", self.path, String::from_utf8_lossy(&response.body)))
+    }
+
+    /// Fails unless the server closes a connection that asks for it.
+    pub(super) fn check_close(&self) -> anyhow::Result<()> {
+        let connection = Connection::open(self.address, ANSWER_LIMIT)?;
+        ensure!(connection.closes_when_asked(&self.path)?, "it ignores `Connection: close`");
+        Ok(())
+    }
+
+    /// The server's process and its workers.
+    pub(super) fn processes(&self) -> anyhow::Result<BTreeSet<u32>> {
+        process_stat::family(self.process.pid())
+    }
+
+    /// Asks the server to end and waits for it.
+    pub(super) fn end_within(mut self, limit: Duration) -> anyhow::Result<()> {
+        self.process.signal(Signal::TERM)?;
+        self.process.wait(limit)?;
+        Ok(())
+    }
+
+    /// A server that is killed cannot tell its workers to end, so they are killed with it.
+    fn end(&mut self) -> anyhow::Result<()> {
+        if self.process.ends_when_asked()? {
+            return Ok(());
+        }
+        for pid in self.processes()? {
+            let pid = Pid::from_raw(i32::try_from(pid)?).context("a process id is not 0")?;
+            // One that has ended since the list was made needs no signal.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        Ok(())
+    }
+
+    fn wait_until_it_answers(&mut self, deadline: Instant) -> anyhow::Result<()> {
+        loop {
+            if let Some(status) = self.process.ended()? {
+                bail!("it ended at once ({status})");
+            }
+            match self.ask_once() {
+                Ok(response) if response.status == 200 => return Ok(()),
+                Ok(response) => bail!("it answered {} with status {}", self.path, response.status),
+                Err(error) if Instant::now() >= deadline => return Err(error.context("it does not answer")),
+                Err(_) => thread::sleep(POLL_INTERVAL),
+            }
+        }
+    }
+
+    fn ask_once(&self) -> anyhow::Result<Response> {
+        Connection::open(self.address, ANSWER_LIMIT)?.get(&self.path)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            eprintln!("bench: cannot end the server on {}: {error:#}", self.address);
+        }
+    }
+}
+
+/// A port that is free now; nothing else on the machine is expected to take it within the next moment.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn dataset(workspace: &Workspace) -> PathBuf {
+    workspace.path("bench/peers/dataset.json")
+}
+
+fn is_json(path: &str) -> bool {
+    path.starts_with("/json/")
+}
+
+fn write_nginx_configuration(
+    workspace: &Workspace,
+    directory: &Path,
+    address: SocketAddr,
+) -> anyhow::Result<PathBuf> {
+    let template = fs::read_to_string(workspace.path("bench/nginx.conf.in"))?;
+    let text = template
+        .replace("@ADDRESS@", &address.to_string())
+        .replace("@WORKERS@", &cores().to_string())
+        .replace("@DIRECTORY@", &directory.display().to_string());
+    let path = directory.join("nginx.conf");
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+fn last_line(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("its last words: {line}"),
+        None => "it said nothing".to_owned(),
+    }
+}
+
+fn check_body(path: &str, body: &[u8]) -> anyhow::Result<()> {
+    if is_json(path) {
+        return check_json(body);
+    }
+    ensure!(!matches!(path, "/" | "/blocking") || body == b"Hello, World!", "expected `Hello, World!`");
+    Ok(())
+}
+
+/// Fifty items, each with its total for m = 3, whatever data set the server brings.
+fn check_json(body: &[u8]) -> anyhow::Result<()> {
+    #[derive(Deserialize)]
+    struct Item {
+        price: f64,
+        quantity: f64,
+        total: f64,
+    }
+    #[derive(Deserialize)]
+    struct Answer {
+        items: Vec<Item>,
+        count: usize,
+    }
+    let answer: Answer = serde_json::from_slice(body)?;
+    ensure!(answer.items.len() == 50 && answer.count == 50, "expected 50 items");
+    let is_right = |item: &Item| (item.price * item.quantity * 3.0 - item.total).abs() < 0.01;
+    ensure!(answer.items.iter().all(is_right), "a total is not price * quantity * m");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(count: usize, total: u32) -> Vec<u8> {
+        let item = format!(r#"{{"id":1,"price":5,"quantity":2,"total":{total}}}"#);
+        format!(r#"{{"items":[{}],"count":{count}}}"#, vec![item; count].join(",")).into_bytes()
+    }
+
+    #[test]
+    fn other_work_than_the_scenario_asks_for_is_refused() {
+        check_body("/", b"Hello, World!").unwrap();
+        check_body("/sleep/10", b"ok").unwrap();
+        check_body("/json/50?m=3", &json(50, 30)).unwrap();
+        assert!(check_body("/", b"Hello!").is_err());
+        assert!(check_body("/json/50?m=3", &json(50, 31)).is_err());
+        assert!(check_body("/json/50?m=3", &json(49, 30)).is_err());
+        assert!(check_body("/json/50?m=3", b"{}").is_err());
+    }
+}

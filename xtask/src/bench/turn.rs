@@ -1,0 +1,122 @@
+//! A contestant's turn in a scenario: its server is started, does the work, and is ended.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use super::Harness;
+use super::clocks::Clocks;
+use super::crowd::{Crowd, ask_at_once};
+use super::figure::{Figure, Figures};
+use super::instructions;
+use super::load;
+use super::paced::Pace;
+use super::process_stat::resident_bytes;
+use super::scenario::{Entry, Scenario, Work};
+use super::server::{Launch, Server};
+use super::syscalls::{self, Syscalls};
+use super::wrk::{Load, Shape};
+
+const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
+const PACED_CONNECTIONS: u32 = 8;
+/// What the mixed load sleeps beside the paced one.
+const SLEEP_PATH: &str = "/sleep/100";
+/// How long the sleepers run before and after the paced load.
+const SLEEP_MARGIN: Duration = Duration::from_millis(500);
+/// Connections that ask at the same moment to see whether each gets its turn.
+const FAIR_CONNECTIONS: usize = 64;
+/// How long memory may take to settle after the last connection.
+const SETTLE_TIME: Duration = Duration::from_millis(200);
+
+/// Takes one turn and measures it.
+pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Figures> {
+    let start = || start(harness, scenario, entry);
+    match scenario.work {
+        Work::Load(load) => {
+            let settings = &harness.settings;
+            let root = harness.workspace.root();
+            load::measure(root, &start()?, load, settings.load_duration(), settings.warms_up)
+        }
+        Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
+        Work::Fairness => fairness(harness, &start()?),
+        Work::Memory => memory(harness, &start()?),
+        Work::Instructions => {
+            let count = instructions::count(harness, &entry.contestant)?;
+            Ok(Figures::from([(Figure::InstructionsPerRequest, count)]))
+        }
+    }
+}
+
+/// Takes a turn for its system calls alone.
+pub(super) fn count_syscalls(
+    harness: &Harness<'_>,
+    scenario: &Scenario,
+    entry: &Entry,
+) -> anyhow::Result<Syscalls> {
+    let Work::Load(load) = scenario.work else { bail!("only loads are traced") };
+    let server = start(harness, scenario, entry)?;
+    syscalls::count(harness.workspace.root(), &server, load)
+}
+
+fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
+    let contestant = &entry.contestant;
+    let path = contestant.path(scenario.path);
+    let launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
+    let server = Server::start(launch, path)?;
+    server.check(contestant)?;
+    if let Work::Load(Load { shape: Shape::Closing(_), .. }) = scenario.work {
+        server.check_close()?;
+    }
+    Ok(server)
+}
+
+fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Result<Figures> {
+    let duration = harness.settings.load_duration();
+    let processes = server.processes()?;
+    let before = Clocks::read(&processes)?;
+    let sleepers = Load { connections: sleepers, shape: Shape::KeptAlive };
+    let sleeping =
+        sleepers.start(harness.workspace.root(), server.address, SLEEP_PATH, duration + 2 * SLEEP_MARGIN)?;
+    thread::sleep(SLEEP_MARGIN);
+    let pace =
+        Pace { requests_per_second: PACED_REQUESTS_PER_SECOND, connections: PACED_CONNECTIONS, duration };
+    let latencies = pace.run(server.address, &server.path)?;
+    let slept = sleeping.finish()?;
+    let usage = Clocks::read(&processes)?.since(&before);
+    Ok(Figures::from([
+        (Figure::P50Us, latencies.p50_us),
+        (Figure::P99Us, latencies.p99_us),
+        (Figure::MaxUs, latencies.max_us),
+        (Figure::AnsweredPercent, latencies.answered_percent),
+        (Figure::SleepsPerSecond, slept.requests as f64 / slept.duration.as_secs_f64()),
+        (Figure::Errors, slept.errors as f64),
+        (Figure::ForeignCpuPercent, usage.foreign_percent),
+    ]))
+}
+
+fn fairness(harness: &Harness<'_>, server: &Server) -> anyhow::Result<Figures> {
+    let alone = ask_at_once(server.address, &server.path, FAIR_CONNECTIONS);
+    let crowd = Crowd::gather(server.address, &server.path, harness.settings.idle_connections)?;
+    let beside = ask_at_once(server.address, &server.path, FAIR_CONNECTIONS);
+    Ok(Figures::from([
+        (Figure::AnsweredAlone, alone.count as f64),
+        (Figure::AnsweredBesideIdle, beside.count as f64),
+        (Figure::SlowestAnswerMs, beside.slowest.as_secs_f64() * 1e3),
+        (Figure::IdleConnections, crowd.len() as f64),
+    ]))
+}
+
+fn memory(harness: &Harness<'_>, server: &Server) -> anyhow::Result<Figures> {
+    let empty = resident_bytes(&server.processes()?)?;
+    let crowd = Crowd::gather(server.address, &server.path, harness.settings.idle_connections)?;
+    thread::sleep(SETTLE_TIME);
+    let full = resident_bytes(&server.processes()?)?;
+    let mut figures = Figures::from([(Figure::IdleConnections, crowd.len() as f64)]);
+    // Of fewer, what the server itself came to need for its work is the greater part.
+    if crowd.len() == harness.settings.idle_connections {
+        let bytes = full.saturating_sub(empty) as f64 / crowd.len() as f64;
+        figures.insert(Figure::BytesPerIdleConnection, bytes);
+    }
+    Ok(figures)
+}

@@ -1,0 +1,66 @@
+//! Which release of each contestant was measured.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::Context;
+
+use super::contestant::Program;
+use crate::process::output_of;
+use crate::workspace::Workspace;
+
+/// The version of what `program` shows; the floors have none.
+pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Result<Option<String>> {
+    let read =
+        |path: &str| fs::read_to_string(workspace.path(path)).with_context(|| format!("reading {path}"));
+    match program {
+        Program::Floor(_) => Ok(None),
+        Program::Arena => {
+            let mut git = Command::new("git");
+            git.args(["describe", "--always", "--dirty"]).current_dir(workspace.root());
+            Ok(Some(output_of(&mut git)?.trim().to_owned()))
+        }
+        Program::Rust { library, .. } => Ok(locked_version(&read("bench/peers/Cargo.lock")?, library)),
+        Program::Go("fasthttp") => Ok(required_version(&read("bench/peers/go/go.mod")?, "fasthttp")),
+        Program::Go(_) => {
+            Ok(Some(output_of(Command::new("go").args(["env", "GOVERSION"]))?.trim().to_owned()))
+        }
+        Program::Nginx => {
+            let output = Command::new("nginx").arg("-v").output().context("cannot start `nginx`")?;
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            Ok(text.trim().rsplit_once('/').map(|(_, version)| version.to_owned()))
+        }
+    }
+}
+
+fn locked_version(lock: &str, library: &str) -> Option<String> {
+    let name = format!("name = \"{library}\"");
+    let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
+    let version = lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')?;
+    Some(version.to_owned())
+}
+
+fn required_version(go_mod: &str, module: &str) -> Option<String> {
+    let suffix = format!("/{module}");
+    let mut words = go_mod.split_whitespace().skip_while(|word| !word.ends_with(&suffix));
+    words.nth(1).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_file_tells_versions() {
+        let lock = "[[package]]\nname = \"ntex-net\"\nversion = \"9.9.9\"\n\n[[package]]\nname = \"ntex\"\nversion = \"3.12.3\"\n";
+        assert_eq!(locked_version(lock, "ntex").as_deref(), Some("3.12.3"));
+        assert_eq!(locked_version(lock, "hyper"), None);
+    }
+
+    #[test]
+    fn a_go_module_tells_versions() {
+        let go_mod = "module peers\n\nrequire github.com/valyala/fasthttp v1.65.0\n";
+        assert_eq!(required_version(go_mod, "fasthttp").as_deref(), Some("v1.65.0"));
+        assert_eq!(required_version(go_mod, "other"), None);
+    }
+}
