@@ -9,9 +9,9 @@ use tayet_engine::{Head, Match, Route, RouteId, Service};
 use crate::context::{Context, Place};
 use crate::endpoint::Endpoint;
 use crate::matched_route::MatchedRoute;
-use crate::router::PathEntry;
 use crate::route_table::RouteTable;
-use crate::{Request, Response, ServerHandle};
+use crate::router::PathEntry;
+use crate::{Request, Response, ServerHandle, Settings};
 
 /// What the engine serves.
 pub(crate) struct App {
@@ -109,6 +109,10 @@ impl App {
         in_order(allowed)
     }
 
+    pub(crate) fn settings(&self, route: RouteId) -> Settings {
+        self.routes[route.0 as usize].endpoint.settings
+    }
+
     pub(crate) fn server(&self) -> Option<ServerHandle> {
         self.server.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -187,7 +191,8 @@ impl PathRoutes {
     }
 
     fn collect(&self, methods: &mut Vec<Method>) {
-        let standard = STANDARD.iter().zip(self.standard).filter(|(_, route)| route.is_some() || self.any.is_some());
+        let standard =
+            STANDARD.iter().zip(self.standard).filter(|(_, route)| route.is_some() || self.any.is_some());
         methods.extend(standard.map(|(method, _)| method.clone()));
         methods.extend(self.other.iter().map(|(method, _)| method.clone()));
     }
@@ -195,7 +200,8 @@ impl PathRoutes {
 
 /// The standard methods in their order, then the others in theirs, each once.
 fn in_order(mut methods: Vec<Method>) -> Vec<Method> {
-    let rank = |method: &Method| (standard_index(method).unwrap_or(STANDARD.len()), method.as_str().to_owned());
+    let rank =
+        |method: &Method| (standard_index(method).unwrap_or(STANDARD.len()), method.as_str().to_owned());
     methods.sort_by_key(rank);
     methods.dedup();
     methods

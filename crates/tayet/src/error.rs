@@ -194,6 +194,9 @@ mod tests {
         }
         let error = of(Outer(io::Error::other("no such dish")));
         assert_eq!(format!("{error:?}"), "reading the menu: no such dish");
-        assert_eq!(format!("{:?}", error.with_detail("no lunch")), "no lunch: reading the menu: no such dish");
+        assert_eq!(
+            format!("{:?}", error.with_detail("no lunch")),
+            "no lunch: reading the menu: no such dish"
+        );
     }
 }

@@ -16,6 +16,7 @@ pub struct Html<T>(pub T);
 
 impl<T: Into<Body>> IntoResponse for Html<T> {
     fn into_response(self) -> Response {
-        Response::new(self.0).with_content_type(const { HeaderValue::from_static("text/html; charset=utf-8") })
+        Response::new(self.0)
+            .with_content_type(const { HeaderValue::from_static("text/html; charset=utf-8") })
     }
 }

@@ -168,7 +168,7 @@ pub struct AppendHeaders<I>(pub I);
 
 impl<N: AsRef<str>, V: AsRef<[u8]>, I: IntoIterator<Item = (N, V)>> IntoResponseParts for AppendHeaders<I> {
     fn add_to(self, response: Response) -> Response {
-        add_fields(response, self.0, |headers, name, value| drop(headers.append(name, value)))
+        add_fields(response, self.0, |headers, name, value| _ = headers.append(name, value))
     }
 }
 
@@ -179,7 +179,8 @@ fn add_fields<N: AsRef<str>, V: AsRef<[u8]>>(
     add: impl Fn(&mut HeaderMap, HeaderName, HeaderValue),
 ) -> Response {
     for (name, value) in fields {
-        let parsed = HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::from_bytes(value.as_ref()).ok());
+        let parsed =
+            HeaderName::try_from(name.as_ref()).ok().zip(HeaderValue::from_bytes(value.as_ref()).ok());
         let Some((field, value)) = parsed else {
             tracing::error!("a handler returned the header field {:?}, which cannot be sent", name.as_ref());
             return Problem::new(StatusCode::INTERNAL_SERVER_ERROR).into_response();
@@ -245,7 +246,8 @@ mod tests {
         let mut map = HeaderMap::new();
         map.append("a", HeaderValue::from_static("3"));
         map.append("a", HeaderValue::from_static("4"));
-        let response = (StatusCode::IM_A_TEAPOT, AppendHeaders([("b", "5")]), map, [("a", "1"), ("b", "2")], "x");
+        let response =
+            (StatusCode::IM_A_TEAPOT, AppendHeaders([("b", "5")]), map, [("a", "1"), ("b", "2")], "x");
         let response = response.into_response();
         let values = |name| response.headers().get_all(name).iter().cloned().collect::<Vec<_>>();
         assert_eq!(response.status(), 418);

@@ -45,7 +45,11 @@ pub use matched_route::MatchedRoute;
 pub use method_router::{
     MethodRouter, Methods, any, delete, get, head, on, options, patch, post, put, trace,
 };
-pub use middleware::{Middleware, Next};
+pub use middleware::{
+    AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Cors, DEFAULT_ACCESS_LOG_QUEUE_ENTRIES,
+    DefaultHeaders, ForwardedFields, InvalidAccessLogFormat, InvalidNetwork, MAX_REQUEST_ID_BYTES,
+    Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout, TrustedProxies,
+};
 pub use problem::Problem;
 pub use redirect::Redirect;
 pub use rejection::{InvalidJson, InvalidText, Rejection};

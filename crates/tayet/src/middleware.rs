@@ -1,6 +1,29 @@
 //! What stands around handlers.
 
+mod access_log;
+mod body_limit;
+mod catch_panic;
+mod cors;
+mod default_headers;
+mod forwarded;
+mod request_id;
+mod server_timing;
+mod timeout;
+mod trusted_proxies;
+
 use std::fmt;
+
+use http::Method;
+
+pub use access_log::{AccessLog, AccessLogFormat, DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, InvalidAccessLogFormat};
+pub use body_limit::BodyLimit;
+pub use catch_panic::CatchPanic;
+pub use cors::Cors;
+pub use default_headers::DefaultHeaders;
+pub use request_id::{MAX_REQUEST_ID_BYTES, RequestId, RequestIds};
+pub use server_timing::ServerTiming;
+pub use timeout::Timeout;
+pub use trusted_proxies::{ForwardedFields, InvalidNetwork, TrustedProxies};
 
 use crate::context::{Context, Place};
 use crate::matched_route::MatchedRoute;
@@ -72,6 +95,11 @@ impl<'a> Next<'a> {
     /// The running server; `None` in tests without one.
     pub fn server(&self) -> Option<ServerHandle> {
         self.context().server()
+    }
+
+    /// The methods that have a handler at a path.
+    pub fn allowed_methods(&self, path: &str) -> Vec<Method> {
+        self.place.app.allowed(path)
     }
 
     /// What extractors ask for, so that they can be used in middleware.

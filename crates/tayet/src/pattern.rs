@@ -177,7 +177,10 @@ mod tests {
         let named = |name: &str| Some(name.to_owned());
         assert_eq!(segments("/"), [literal("")]);
         assert_eq!(segments("/a//b/"), [literal("a"), literal(""), literal("b"), literal("")]);
-        assert_eq!(segments("/{id}/*/**"), [Segment::One(named("id")), Segment::One(None), Segment::Rest(None)]);
+        assert_eq!(
+            segments("/{id}/*/**"),
+            [Segment::One(named("id")), Segment::One(None), Segment::Rest(None)]
+        );
         assert_eq!(segments("/x/{*rest}"), [literal("x"), Segment::Rest(named("rest"))]);
         assert_eq!(segments("/{{a}}/a%20b/caf%C3%A9"), [literal("{a}"), literal("a b"), literal("café")]);
     }

@@ -107,7 +107,11 @@ impl TestRequest<'_> {
     pub fn send(self) -> TestResponse {
         let target = self.builder.clone().build().unwrap_or_else(|refusal| panic!("{refusal}"));
         let found = self.app.find(&self.method, target.path());
-        let mut request = self.builder.found(found).build().unwrap_or_else(|refusal| panic!("{refusal}"));
+        let mut request =
+            self.builder.found(found.clone()).build().unwrap_or_else(|refusal| panic!("{refusal}"));
+        if let Some(max_body_bytes) = self.app.settings(found.route).max_body_bytes {
+            request.set_max_body_bytes(max_body_bytes);
+        }
         TestResponse { response: self.app.call(&mut request), is_head: self.method == Method::HEAD }
     }
 }

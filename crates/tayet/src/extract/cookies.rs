@@ -56,7 +56,8 @@ impl<S> FromRequestParts<S> for Cookies {
     fn from_request_parts(request: &mut Request, _: Context<'_, S>) -> Result<Self, Infallible> {
         let mut jar = CookieJar::new();
         for field in request.headers().get_all(header::COOKIE) {
-            let cookies = field.to_str().into_iter().flat_map(|field| Cookie::split_parse_encoded(field.to_owned()));
+            let cookies =
+                field.to_str().into_iter().flat_map(|field| Cookie::split_parse_encoded(field.to_owned()));
             cookies.flatten().for_each(|cookie| jar.add_original(cookie));
         }
         Ok(Self(jar))

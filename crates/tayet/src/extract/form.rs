@@ -44,7 +44,10 @@ impl<S, T: DeserializeOwned> FromRequest<S> for Form<T> {
         let content_type = request.header("content-type");
         let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
         if !media_type.trim().eq_ignore_ascii_case(MEDIA_TYPE) {
-            return Err(Rejection::MediaType { expected: MEDIA_TYPE, found: content_type.map(str::to_owned) });
+            return Err(Rejection::MediaType {
+                expected: MEDIA_TYPE,
+                found: content_type.map(str::to_owned),
+            });
         }
         from_urlencoded(&request.bytes()?).map(Self).map_err(Rejection::Form)
     }

@@ -67,8 +67,9 @@ impl<S, T: DeserializeOwned> FromRequest<S> for Json<T> {
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
-            Ok(json) => Response::new(json)
-                .with_content_type(const { HeaderValue::from_static("application/json") }),
+            Ok(json) => {
+                Response::new(json).with_content_type(const { HeaderValue::from_static("application/json") })
+            }
             Err(error) => {
                 tracing::error!("a handler's answer cannot be written as JSON: {error}");
                 Problem::new(StatusCode::INTERNAL_SERVER_ERROR).into_response()
@@ -79,7 +80,8 @@ impl<T: Serialize> IntoResponse for Json<T> {
 
 fn is_json(content_type: &str) -> bool {
     let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    media_type == "application/json" || (media_type.starts_with("application/") && media_type.ends_with("+json"))
+    media_type == "application/json"
+        || (media_type.starts_with("application/") && media_type.ends_with("+json"))
 }
 
 fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T, Rejection> {

@@ -60,7 +60,10 @@ impl<S, T: DeserializeOwned> FromRequestParts<S> for Path<T> {
 type Parameter<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// The named parameters with their values, decoded.
-fn parameters<'a, S>(request: &'a Request, context: Context<'a, S>) -> Result<Vec<Parameter<'a>>, InvalidText> {
+fn parameters<'a, S>(
+    request: &'a Request,
+    context: Context<'a, S>,
+) -> Result<Vec<Parameter<'a>>, InvalidText> {
     let spans = (0..).map_while(|index| request.captures().get(index));
     let named = context.route().parameters().zip(spans).filter_map(|(name, span)| Some((name?, span)));
     named
