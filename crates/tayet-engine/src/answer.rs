@@ -68,7 +68,9 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
             Kind::Empty => ResponseLength::Fixed(0),
             Kind::Bytes(bytes) => ResponseLength::Fixed(bytes.len() as u64),
             Kind::Written { length: Some(length), .. } => ResponseLength::Fixed(*length),
-            Kind::Written { length: None, .. } if asked.version == Version::HTTP_11 => ResponseLength::Chunked,
+            Kind::Written { length: None, .. } if asked.version == Version::HTTP_11 => {
+                ResponseLength::Chunked
+            }
             Kind::Written { length: None, .. } => ResponseLength::UntilClose,
         };
         (length, body)
@@ -102,7 +104,10 @@ fn has_no_body(status: StatusCode) -> bool {
 fn wants_close(response: &Response) -> bool {
     let Some(headers) = response.fields().0 else { return false };
     headers.get_all(header::CONNECTION).iter().any(|value| {
-        value.as_bytes().split(|&byte| byte == b',').any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
+        value
+            .as_bytes()
+            .split(|&byte| byte == b',')
+            .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"))
     })
 }
 
@@ -138,14 +143,20 @@ mod tests {
     #[test]
     fn head_has_the_length_and_no_body() {
         let (text, rest) = encoded(Response::new("hello"), Asked { is_head: true, ..GET });
-        assert!(text.to_ascii_lowercase().contains("content-length: 5\r\n") && text.ends_with("\r\n\r\n"), "{text}");
+        assert!(
+            text.to_ascii_lowercase().contains("content-length: 5\r\n") && text.ends_with("\r\n\r\n"),
+            "{text}"
+        );
         assert!(matches!(rest, Encoded::Whole { keep_alive: true }));
     }
 
     #[test]
     fn a_304_has_neither_body_nor_length() {
         let (text, _) = encoded(Response::new("never").with_status(StatusCode::NOT_MODIFIED), GET);
-        assert!(!text.to_ascii_lowercase().contains("content-length") && text.ends_with("\r\n\r\n"), "{text}");
+        assert!(
+            !text.to_ascii_lowercase().contains("content-length") && text.ends_with("\r\n\r\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -28,7 +28,10 @@ pub(crate) enum Kind {
     #[default]
     Empty,
     Bytes(Bytes),
-    Written { length: Option<u64>, write: Write },
+    Written {
+        length: Option<u64>,
+        write: Write,
+    },
 }
 
 pub(crate) type Write = Box<dyn FnOnce(&mut BodyWriter) -> io::Result<()> + Send>;

@@ -43,7 +43,10 @@ impl BodyWriter {
     /// Ends the body. Returns how many bytes were sent, head and framing included.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         if matches!(self.framing, BodyFraming::Sized(_)) && self.remaining > 0 {
-            return Err(io::Error::other(format!("the body is {} bytes shorter than its length", self.remaining)));
+            return Err(io::Error::other(format!(
+                "the body is {} bytes shorter than its length",
+                self.remaining
+            )));
         }
         self.frame_gathered();
         if self.framing == BodyFraming::Chunked {

@@ -1,18 +1,19 @@
 //! The date that responses carry.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use tayet_http1::Date;
+use tayet_net::Moment;
 
 /// The current date, made anew once a second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DateCache {
     date: Date,
-    made: Option<Instant>,
+    made: Option<Moment>,
 }
 
 /// How old a date may get: a second is the header's own grain.
-const MAX_AGE_MS: u128 = 250;
+const MAX_AGE: Duration = Duration::from_millis(250);
 
 impl DateCache {
     pub(crate) fn new() -> Self {
@@ -20,8 +21,8 @@ impl DateCache {
     }
 
     /// The date at `now`.
-    pub(crate) fn at(&mut self, now: Instant) -> &Date {
-        if self.made.is_none_or(|made| now.saturating_duration_since(made).as_millis() >= MAX_AGE_MS) {
+    pub(crate) fn at(&mut self, now: Moment) -> &Date {
+        if self.made.is_none_or(|made| now.since(made) >= MAX_AGE) {
             self.date = Date::from(SystemTime::now());
             self.made = Some(now);
         }
@@ -31,14 +32,12 @@ impl DateCache {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_date_is_made_again_only_when_it_is_old() {
         let mut cache = DateCache::new();
-        let now = Instant::now();
+        let now = Moment::now();
         cache.at(now);
         let made = cache.made;
         cache.at(now + Duration::from_millis(249));

@@ -1,10 +1,9 @@
 //! One connection, as its loop sees it.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tayet_http1 as http1;
-use tayet_net::{PeerAddress, Token};
+use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::Asked;
 use crate::peer::Peer;
@@ -67,7 +66,7 @@ pub(crate) struct Gathering {
 pub(crate) struct Busy {
     pub(crate) asked: Asked,
     pub(crate) route: RouteId,
-    pub(crate) started: Instant,
+    pub(crate) started: Moment,
     pub(crate) timeout_at_ms: Option<u64>,
     pub(crate) stream: Option<Box<Streaming>>,
 }

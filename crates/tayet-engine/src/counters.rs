@@ -52,8 +52,8 @@ struct RouteCounters {
 
 /// Statuses counted without a lock; others are rare.
 const COMMON_STATUSES: [u16; 24] = [
-    200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 502,
-    503,
+    200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429,
+    500, 502, 503,
 ];
 
 impl Shard {
@@ -150,7 +150,8 @@ mod tests {
         shards[0].answered(0, StatusCode::OK, Duration::from_micros(7));
         shards[1].answered(0, StatusCode::OK, Duration::from_secs(60));
         shards[1].answered(0, StatusCode::from_u16(460).unwrap(), Duration::from_micros(11));
-        let mut snapshot = MetricsSnapshot { routes: vec![RouteMetrics::default()], ..MetricsSnapshot::default() };
+        let mut snapshot =
+            MetricsSnapshot { routes: vec![RouteMetrics::default()], ..MetricsSnapshot::default() };
         shards.iter().for_each(|shard| shard.add_to(&mut snapshot));
         let route = &snapshot.routes[0];
         assert_eq!(route.statuses, [(200, 2), (460, 1)]);

@@ -74,8 +74,9 @@ impl Engine {
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
         for address in &config.listen {
-            let bound = bind_for_loops(address, config.loops)
-                .map_err(|error| io::Error::new(error.kind(), format!("cannot listen at {address}: {error}")))?;
+            let bound = bind_for_loops(address, config.loops).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen at {address}: {error}"))
+            })?;
             addresses.push(bound[0].address().clone());
             listeners.push(bound);
         }
@@ -231,7 +232,6 @@ fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Se
         max_connections: max_connections(&limits),
         open_connections: AtomicUsize::new(0),
         limits,
-        started: drivers.first().map_or_else(std::time::Instant::now, |driver| driver.now()),
         takeovers: AtomicU64::new(0),
         panics: AtomicU64::new(0),
         is_shutting_down: AtomicBool::new(false),
@@ -262,7 +262,8 @@ fn max_connections(limits: &Limits) -> usize {
     }
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_err() {
-        return current.map_or(usize::MAX, |current| current.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize);
+        return current
+            .map_or(usize::MAX, |current| current.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize);
     }
     maximum.map_or(usize::MAX, |maximum| maximum.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize)
 }

@@ -8,12 +8,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use tayet_http1::{Head, HeadLimits};
-use tayet_net::{AcceptError, Completion, Driver, Outgoing, PeerAddress, Submitted, TimerWheel, Token};
+use tayet_net::{
+    AcceptError, Completion, Driver, Moment, Outgoing, PeerAddress, Submitted, TimerWheel, Token,
+};
 
 use crate::clock::DateCache;
 use crate::connection::{AfterSend, Connection, Phase, Table};
@@ -35,9 +37,10 @@ const ACCEPT_PAUSE_MS: u64 = 100;
 const CUT_SHORT: &str = "the request is not complete";
 
 /// A loop's way to let go of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// This request's handler is to be called, then [`Loop::answered`].
-    Call(Request),
+    /// The handler of [`Loop::take_call`]'s request is to be called, then [`Loop::answered`].
+    Call,
     /// The loop has stopped.
     Stopped,
 }
@@ -53,12 +56,14 @@ pub(crate) struct Loop {
     /// What is to be sent on the current connection.
     pub(crate) out: Vec<u8>,
     pub(crate) jobs: Vec<Job>,
+    /// The request whose handler is to be called here.
+    pub(crate) call: Option<Request>,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
     pub(crate) spare_heads: Vec<Box<Head>>,
     pub(crate) head_limits: HeadLimits,
     pub(crate) date: DateCache,
-    pub(crate) now: Instant,
+    pub(crate) now: Moment,
     pub(crate) now_ms: u64,
     /// When the loop gives up on what is under way; `Some` while it drains.
     pub(crate) stop_at_ms: Option<u64>,
@@ -97,9 +102,14 @@ pub(crate) enum Input {
 }
 
 impl Loop {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>, driver: Box<dyn Driver>, locals: Vec<PeerAddress>) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        driver: Box<dyn Driver>,
+        locals: Vec<PeerAddress>,
+    ) -> Self {
         let now = driver.now();
-        let now_ms = shared.ms(now);
+        let now_ms = now.as_ms();
         Self {
             index,
             shard: Arc::clone(&shared.shards[index]),
@@ -111,6 +121,7 @@ impl Loop {
             current: None,
             out: Vec::new(),
             jobs: Vec::new(),
+            call: None,
             rejected: Vec::new(),
             spare_heads: Vec::new(),
             date: DateCache::new(),
@@ -153,10 +164,10 @@ impl Loop {
     /// Goes on until a handler is to be called on this thread, or the loop has stopped.
     pub(crate) fn step(&mut self) -> Step {
         loop {
-            if let Some(request) = self.advance() {
+            if self.advance() {
                 // The handler may take its time: what was gathered for others must not wait for it.
                 self.dispatch_jobs();
-                return Step::Call(request);
+                return Step::Call;
             }
             if let Some(message) = self.inbox.pop_front() {
                 self.receive_message(message);
@@ -168,6 +179,11 @@ impl Loop {
                 return Step::Stopped;
             }
         }
+    }
+
+    /// The request whose handler is to be called on this thread.
+    pub(crate) fn take_call(&mut self) -> Option<Request> {
+        self.call.take()
     }
 
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
@@ -198,7 +214,7 @@ impl Loop {
 
     pub(crate) fn set_now(&mut self) {
         self.now = self.driver.now();
-        self.now_ms = self.shared.ms(self.now);
+        self.now_ms = self.now.as_ms();
     }
 
     fn is_done(&self) -> bool {

@@ -25,7 +25,7 @@ enum Progress {
     /// There may be more to read.
     Again,
     /// Its handler is to be called here.
-    Call(Request),
+    Call,
     /// All that can be read now has been.
     Done,
 }
@@ -46,30 +46,26 @@ impl Loop {
         self.current = Some(Current { token, input: Input::Received, read: 0 });
     }
 
-    /// Reads the current connection's input until it is read, or a handler is to be called here.
-    pub(crate) fn advance(&mut self) -> Option<Request> {
-        loop {
-            let token = self.current.as_ref()?.token;
+    /// Reads the current connection's input until it is read, or a handler is to be called here: then it is `true`.
+    pub(crate) fn advance(&mut self) -> bool {
+        while let Some(Current { token, .. }) = self.current {
             match self.read_input(token) {
                 Progress::Again => {}
-                Progress::Call(request) => return Some(request),
+                Progress::Call => return true,
                 Progress::Done => self.leave_current(),
             }
         }
+        false
     }
 
     /// The handler that was called here has answered.
-    pub(crate) fn answered(&mut self, request: Request, response: Response) {
+    pub(crate) fn answered(&mut self, request: Request, response: &mut Response) {
         let token = request.peer().token;
         let exchange = request.exchange();
+        let route = request.route().0 as usize;
+        let began = self.now;
         self.set_now();
-        let now_ms = self.now_ms;
-        if let Some(connection) = self.connections.get(token)
-            && let Some(busy) = connection.busy(exchange)
-        {
-            let took = self.now.saturating_duration_since(busy.started);
-            self.shared.routes[busy.route.0 as usize].class.ran_inline(took, now_ms);
-        }
+        self.shared.routes[route].class.ran_inline(self.now.since(began), self.now_ms);
         let is_deferred = request.is_deferred();
         self.recycle(request.into_head());
         if !is_deferred {
@@ -78,7 +74,7 @@ impl Loop {
     }
 
     /// An answer that came by the mailbox.
-    pub(crate) fn answer(&mut self, token: Token, exchange: u32, response: Box<Response>) {
+    pub(crate) fn answer(&mut self, token: Token, exchange: u32, mut response: Box<Response>) {
         let Some(connection) = self.connections.get(token) else { return };
         if connection.busy(exchange).is_none() {
             return;
@@ -87,13 +83,19 @@ impl Loop {
             connection.sending = Some(AfterSend::Answer(response));
             return;
         }
-        if self.respond(token, exchange, *response) {
+        if self.respond(token, exchange, &mut response) {
             self.take_up(token);
         }
     }
 
     /// An answer that a worker has sent, or begun to.
-    pub(crate) fn exchange_over(&mut self, token: Token, exchange: u32, record: Option<Record>, outcome: Outcome) {
+    pub(crate) fn exchange_over(
+        &mut self,
+        token: Token,
+        exchange: u32,
+        record: Option<Record>,
+        outcome: Outcome,
+    ) {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(busy) = connection.busy(exchange) else { return };
         if let Some(Record { status, waited, took }) = record {
@@ -129,13 +131,16 @@ impl Loop {
         let Call { request, .. } = *call;
         let (token, exchange) = (request.peer().token, request.exchange());
         let accept = request.header("accept");
-        let mut response =
-            problem::response(StatusCode::SERVICE_UNAVAILABLE, "the server has too much to do just now", accept);
+        let mut response = problem::response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the server has too much to do just now",
+            accept,
+        );
         let seconds = HeaderValue::from(self.shared.limits.retry_after_seconds);
         response.headers_mut().insert(header::RETRY_AFTER, seconds);
         self.shard.requests_overflowed.add(1);
         drop(request);
-        if self.respond(token, exchange, response) {
+        if self.respond(token, exchange, &mut response) {
             self.take_up(token);
         }
     }
@@ -362,7 +367,9 @@ impl Loop {
         let max_bytes = self.shared.limits.max_stream_bytes;
         let Some(current) = &mut self.current else { return Progress::Done };
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let Phase::Busy(Busy { stream: Some(stream), .. }) = &mut connection.phase else { return Progress::Done };
+        let Phase::Busy(Busy { stream: Some(stream), .. }) = &mut connection.phase else {
+            return Progress::Done;
+        };
         let input = current.input.rest(self.driver.received(), current.read);
         let mut rest = input;
         let received = connection.protocol.receive_body(&mut rest);
@@ -411,17 +418,18 @@ impl Loop {
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         connection.exchange = connection.exchange.wrapping_add(1);
         let exchange = connection.exchange;
-        let started = if runs_here { self.driver.now() } else { self.now };
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
-        connection.phase = Phase::Busy(Busy { asked, route: found.route, started, timeout_at_ms, stream });
+        connection.phase =
+            Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
         let request = Request::new(head, peer, found, exchange, route.max_body_bytes, body);
         if needs_deadline {
             self.set_busy_deadline(token);
         }
         if runs_here {
-            return Progress::Call(request);
+            self.call = Some(request);
+            return Progress::Call;
         }
         let call = Box::new(Call { request, asked, pipe, queued_at: self.now });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
@@ -435,16 +443,16 @@ impl Loop {
 
     /// Encodes an answer behind what is gathered for the connection. `true` when the connection is free for its next
     /// request; what is gathered is then still to be sent.
-    fn respond(&mut self, token: Token, exchange: u32, mut response: Response) -> bool {
+    fn respond(&mut self, token: Token, exchange: u32, response: &mut Response) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
         let Some(busy) = connection.busy(exchange) else { return false };
         let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());
         let keep_alive = busy.asked.keep_alive && is_body_read && self.stop_at_ms.is_none();
         let asked = Asked { keep_alive, ..busy.asked };
-        let took = self.now.saturating_duration_since(busy.started);
+        let took = self.now.since(busy.started);
         busy.timeout_at_ms = None;
         self.shard.answered(busy.route.0, response.status(), took);
-        match encode(&mut response, asked, self.date.at(self.now), &mut self.out) {
+        match encode(response, asked, self.date.at(self.now), &mut self.out) {
             Encoded::Whole { keep_alive: true } if self.out.len() < self.shared.limits.coalesce_bytes => {
                 connection.phase = Phase::Head;
                 true
@@ -613,8 +621,9 @@ impl Loop {
             return;
         }
         busy.asked.keep_alive = false;
-        let response = problem::response(StatusCode::SERVICE_UNAVAILABLE, "the handler took too long", None);
-        self.respond(token, exchange, response);
+        let mut response =
+            problem::response(StatusCode::SERVICE_UNAVAILABLE, "the handler took too long", None);
+        self.respond(token, exchange, &mut response);
     }
 
     fn set_busy_deadline(&mut self, token: Token) {
@@ -636,7 +645,8 @@ impl Loop {
             Ok(Some(header)) => {
                 current.read += header.length;
                 if let Some((source, destination)) = header.addresses {
-                    let destination = if local == PeerAddress::Unix { local } else { PeerAddress::Ip(destination) };
+                    let destination =
+                        if local == PeerAddress::Unix { local } else { PeerAddress::Ip(destination) };
                     let peer = connection.peer.behind_proxy(PeerAddress::Ip(source), destination);
                     connection.peer = Arc::new(peer);
                 }
@@ -655,7 +665,9 @@ impl Loop {
 
     /// How much of the current connection's input is left.
     fn input_left(&self) -> usize {
-        self.current.as_ref().map_or(0, |current| current.input.rest(self.driver.received(), current.read).len())
+        self.current
+            .as_ref()
+            .map_or(0, |current| current.input.rest(self.driver.received(), current.read).len())
     }
 }
 

@@ -16,7 +16,13 @@ pub(crate) enum Message {
     /// A handler's answer, to be sent by the loop.
     Answer { token: Token, exchange: u32, response: Box<Response> },
     /// A handler's answer has been sent, or as much of it as the socket took.
-    Answered { token: Token, exchange: u32, record: Option<Record>, head: Option<Box<Head>>, outcome: Outcome },
+    Answered {
+        token: Token,
+        exchange: u32,
+        record: Option<Record>,
+        head: Option<Box<Head>>,
+        outcome: Outcome,
+    },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
     /// The server stops: no new connections, and the old ones end with the answer that they wait for.
@@ -181,7 +187,8 @@ mod loom_tests {
     fn loom_mailbox_loses_no_wake() {
         loom::model(|| {
             let bell = Arc::new(Bell { rung: Mutex::new(false), changed: Condvar::new() });
-            let post: Arc<Post<u32>> = Arc::new(Post::new(std::sync::Arc::new(Ringer(Arc::clone(&bell))) as Waker));
+            let post: Arc<Post<u32>> =
+                Arc::new(Post::new(std::sync::Arc::new(Ringer(Arc::clone(&bell))) as Waker));
             let senders = [1, 2].map(|message| {
                 let post = Arc::clone(&post);
                 thread::spawn(move || post.post(message))
@@ -212,7 +219,8 @@ mod loom_tests {
         use loom::sync::atomic::{AtomicBool, Ordering};
         loom::model(|| {
             let bell = Arc::new(Bell { rung: Mutex::new(false), changed: Condvar::new() });
-            let post: Arc<Post<u32>> = Arc::new(Post::new(std::sync::Arc::new(Ringer(Arc::clone(&bell))) as Waker));
+            let post: Arc<Post<u32>> =
+                Arc::new(Post::new(std::sync::Arc::new(Ringer(Arc::clone(&bell))) as Waker));
             let awaited = Arc::new(AtomicBool::new(false));
             let worker = thread::spawn({
                 let (post, awaited) = (Arc::clone(&post), Arc::clone(&awaited));

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tayet_net::ThreadActivity;
+use tayet_net::{Moment, ThreadActivity};
 
 use crate::event_loop::Loop;
 use crate::shared::Shared;
@@ -129,7 +129,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
                 worker::start_counted(shared, missing);
             }
         }
-        let missing = shared.pool.grow(Instant::now() - TICK);
+        let missing = shared.pool.grow(Moment::now() - TICK);
         worker::start_counted(shared, missing);
         let is_idle = !monitor.is_any_loop_awake() && !shared.pool.has_queue();
         idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
@@ -151,8 +151,9 @@ fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<Box<Loop>> {
     let state = driving.activity.as_ref().and_then(|activity| activity.read().ok());
     match suspect {
         Some(known) if known.published == published => {
-            let has_overrun = state
-                .is_none_or(|state| state.is_blocked || state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS);
+            let has_overrun = state.is_none_or(|state| {
+                state.is_blocked || state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS
+            });
             if !has_overrun {
                 return None;
             }

@@ -100,6 +100,9 @@ impl Peer {
 
 impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Peer").field("token", &self.token).field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Peer")
+            .field("token", &self.token)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }

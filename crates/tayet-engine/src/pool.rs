@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tayet_net::Moment;
 
 use crate::event_loop::Loop;
 use crate::worker::Job;
@@ -143,7 +145,7 @@ impl Pool {
 
     /// The monitor's: fills the standby, and grows for jobs that have waited since before `waiting_since`. Returns how
     /// many threads must be started.
-    pub(crate) fn grow(&self, waiting_since: Instant) -> usize {
+    pub(crate) fn grow(&self, waiting_since: Moment) -> usize {
         let Size::Elastic { standby, .. } = self.size else { return 0 };
         let mut state = self.lock();
         while state.standby.len() < standby
@@ -180,14 +182,14 @@ impl Pool {
             let is_standby = self.park_in(&mut state, seat);
             self.update_permission(&state);
             drop(state);
-            let parked_at = Instant::now();
+            let parked_at = Moment::now();
             std::thread::park_timeout(self.idle_timeout);
             state = self.lock();
             if seat.is_parked.swap(false, Ordering::Relaxed) {
                 // Nobody chose it: it aged, or a wake-up came late that was meant for an earlier rest.
                 state.idle.retain(|other| !Arc::ptr_eq(other, seat));
                 state.standby.retain(|other| !Arc::ptr_eq(other, seat));
-                let has_aged = parked_at.elapsed() >= self.idle_timeout;
+                let has_aged = Moment::now().since(parked_at) >= self.idle_timeout;
                 if has_aged && !is_standby && self.is_superfluous(&state) {
                     state.threads -= 1;
                     return None;
@@ -223,7 +225,11 @@ impl Pool {
     pub(crate) fn census(&self) -> Census {
         let state = self.lock();
         let parked = state.idle.len() + state.standby.len() + state.driving;
-        Census { threads: state.threads, busy: state.threads.saturating_sub(parked), queued: state.queue.len() }
+        Census {
+            threads: state.threads,
+            busy: state.threads.saturating_sub(parked),
+            queued: state.queue.len(),
+        }
     }
 
     pub(crate) fn has_queue(&self) -> bool {

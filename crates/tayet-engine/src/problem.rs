@@ -18,7 +18,11 @@ use crate::Response;
 pub fn response(status: StatusCode, detail: &str, accept: Option<&str>) -> Response {
     let title = status.canonical_reason().unwrap_or("Error");
     let (content_type, body) = if prefers_text(accept) {
-        let text = if detail.is_empty() { format!("{} {title}\n", status.as_u16()) } else { format!("{} {title}: {detail}\n", status.as_u16()) };
+        let text = if detail.is_empty() {
+            format!("{} {title}\n", status.as_u16())
+        } else {
+            format!("{} {title}: {detail}\n", status.as_u16())
+        };
         ("text/plain; charset=utf-8", text)
     } else {
         ("application/problem+json", problem_json(status, title, detail))

@@ -122,7 +122,10 @@ mod tests {
         let mut with_extension = v4.to_vec();
         with_extension.extend_from_slice(&[4, 0, 1, 0]);
         vec![
-            (b"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n".to_vec(), Some(("192.0.2.1:56324", "198.51.100.7:443"))),
+            (
+                b"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n".to_vec(),
+                Some(("192.0.2.1:56324", "198.51.100.7:443")),
+            ),
             (b"PROXY TCP6 ::1 ::2 80 90\r\n".to_vec(), Some(("[::1]:80", "[::2]:90"))),
             (b"PROXY UNKNOWN\r\n".to_vec(), None),
             (b"PROXY UNKNOWN ::1 ::2 1 2\r\n".to_vec(), None),

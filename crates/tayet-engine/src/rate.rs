@@ -16,7 +16,9 @@ pub(crate) struct RateWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Fast enough; look again then.
-    Kept { next_look_ms: u64 },
+    Kept {
+        next_look_ms: u64,
+    },
     TooSlow,
 }
 
@@ -66,7 +68,11 @@ mod tests {
     use super::*;
 
     fn limits() -> Limits {
-        Limits { min_receive_rate_bytes_per_second: 1_000, receive_rate_window_ms: 2_000, ..Limits::default() }
+        Limits {
+            min_receive_rate_bytes_per_second: 1_000,
+            receive_rate_window_ms: 2_000,
+            ..Limits::default()
+        }
     }
 
     #[test]

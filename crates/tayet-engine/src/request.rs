@@ -100,7 +100,8 @@ impl Request {
 
     /// The target as a parsed [`Uri`]; `/` for what that type does not hold.
     pub fn uri(&self) -> &Uri {
-        self.uri.get_or_init(|| Box::new(self.head.target().parse().unwrap_or_else(|_| Uri::from_static("/"))))
+        self.uri
+            .get_or_init(|| Box::new(self.head.target().parse().unwrap_or_else(|_| Uri::from_static("/"))))
     }
 
     /// The host (and port) that is asked: from the target if it is absolute, else from `Host`.
@@ -231,10 +232,6 @@ impl Request {
     /// Where in [`Request::path`] the route's parameters lie.
     pub fn captures(&self) -> &Captures {
         &self.found.captures
-    }
-
-    pub(crate) fn head(&self) -> &Head {
-        &self.head
     }
 
     pub(crate) fn peer(&self) -> &Arc<Peer> {

@@ -52,7 +52,9 @@ impl RequestBody {
     pub fn read_whole(&mut self, limit_bytes: usize) -> Result<Bytes, BodyError> {
         match std::mem::take(&mut self.source) {
             Source::Empty => Ok(Bytes::new()),
-            Source::Whole(bytes) if bytes.len() > limit_bytes => Err(BodyError::TooLarge { limit_bytes: limit_bytes as u64 }),
+            Source::Whole(bytes) if bytes.len() > limit_bytes => {
+                Err(BodyError::TooLarge { limit_bytes: limit_bytes as u64 })
+            }
             Source::Whole(bytes) => Ok(bytes),
             Source::Arriving(reader) => {
                 let (bytes, trailers) = reader.read_to_end(limit_bytes)?;
@@ -293,9 +295,9 @@ impl PipeReader {
         while !rest.is_empty() {
             match socket.send(rest, &[]) {
                 Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket
-                    .wait_writable(CONTINUE_TIMEOUT)
-                    .map_err(|_| BodyError::Disconnected)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    socket.wait_writable(CONTINUE_TIMEOUT).map_err(|_| BodyError::Disconnected)?
+                }
                 Err(_) => return Err(BodyError::Disconnected),
             }
         }

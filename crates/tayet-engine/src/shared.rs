@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Instant;
 
 use crate::counters::Shard;
 use crate::mailbox::Mailbox;
@@ -24,7 +23,6 @@ pub(crate) struct Shared {
     pub(crate) monitor: Monitor,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
-    pub(crate) started: Instant,
     pub(crate) takeovers: AtomicU64,
     pub(crate) panics: AtomicU64,
     pub(crate) is_shutting_down: AtomicBool,
@@ -46,10 +44,5 @@ pub(crate) struct RouteState {
 impl Shared {
     pub(crate) fn is_shutting_down(&self) -> bool {
         self.is_shutting_down.load(Ordering::Relaxed)
-    }
-
-    /// Milliseconds since the engine started.
-    pub(crate) fn ms(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.started).as_millis() as u64
     }
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
 use tayet_http1::Head;
-use tayet_net::{Outgoing, ThreadActivity};
+use tayet_net::{Moment, Outgoing, ThreadActivity};
 
 use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
 use crate::body::Write;
@@ -62,7 +62,7 @@ pub(crate) struct Call {
     pub(crate) asked: Asked,
     /// Where its body still arrives, the pipe that it comes through.
     pub(crate) pipe: Option<Arc<BodyPipe>>,
-    pub(crate) queued_at: Instant,
+    pub(crate) queued_at: Moment,
 }
 
 /// A written body on its way to a worker.
@@ -74,7 +74,7 @@ pub(crate) struct WriteBody {
     pub(crate) write: Write,
     pub(crate) framing: BodyFraming,
     pub(crate) keep_alive: bool,
-    pub(crate) queued_at: Instant,
+    pub(crate) queued_at: Moment,
 }
 
 impl std::fmt::Debug for WriteBody {
@@ -84,7 +84,7 @@ impl std::fmt::Debug for WriteBody {
 }
 
 impl Job {
-    pub(crate) fn queued_at(&self) -> Instant {
+    pub(crate) fn queued_at(&self) -> Moment {
         match self {
             Self::Call(call) => call.queued_at,
             Self::Write(write) => write.queued_at,
@@ -129,16 +129,14 @@ impl Worker {
         self.shared.monitor.set_driving(the_loop.index(), Driving { slot: Arc::clone(&slot), activity });
         the_loop.arrive();
         loop {
-            let mut request = match the_loop.step() {
-                Step::Call(request) => request,
-                Step::Stopped => {
-                    self.shared.stopped(the_loop);
-                    return;
-                }
-            };
+            if the_loop.step() == Step::Stopped {
+                self.shared.stopped(the_loop);
+                return;
+            }
+            let Some(mut request) = the_loop.take_call() else { continue };
             if lends {
                 let published = slot.publish(the_loop);
-                let response = self.shared.handle(&mut request);
+                let mut response = self.shared.handle(&mut request);
                 match slot.reclaim(published) {
                     Some(back) => the_loop = back,
                     None => {
@@ -146,10 +144,10 @@ impl Worker {
                         return;
                     }
                 }
-                the_loop.answered(request, response);
+                the_loop.answered(request, &mut response);
             } else {
-                let response = self.shared.handle(&mut request);
-                the_loop.answered(request, response);
+                let mut response = self.shared.handle(&mut request);
+                the_loop.answered(request, &mut response);
             }
         }
     }
@@ -157,22 +155,23 @@ impl Worker {
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) {
         let Call { mut request, asked, pipe, queued_at } = call;
-        let started = Instant::now();
+        let started = Moment::now();
         let mut response = self.shared.handle(&mut request);
-        let took = started.elapsed();
+        let now = Moment::now();
+        let took = now.since(started);
         if pipe.is_none() {
-            let now_ms = self.shared.ms(started + took);
-            self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now_ms);
+            self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now.as_ms());
         }
         if request.is_deferred() || !request.peer().claim(request.exchange()) {
             return;
         }
         // A body that was not read to its end leaves the connection in the middle of it.
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
-        let asked = Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
-        let record = Record { status: response.status(), waited: started - queued_at, took };
+        let asked =
+            Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
+        let record = Record { status: response.status(), waited: started.since(queued_at), took };
         self.buffer.clear();
-        let date = self.date.at(started + took);
+        let date = self.date.at(now);
         let encoded = encode(&mut response, asked, date, &mut self.buffer);
         let peer = Arc::clone(request.peer());
         let outcome = match encoded {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tayet_engine::{
-    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, Limits, Match, Request, Response, Route,
-    RouteId, Service,
+    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, Limits, Match, Request, Response,
+    Route, RouteId, Service,
 };
 
 /// Routes by path; each shows one way to answer.
@@ -82,15 +82,12 @@ fn start(execution: ExecutionModel, limits: Limits) -> (Engine, SocketAddr) {
 }
 
 fn models() -> [ExecutionModel; 3] {
-    [
-        ExecutionModel::default(),
-        ExecutionModel::ThreadPool { threads: 4 },
-        ExecutionModel::Inline,
-    ]
+    [ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 4 }, ExecutionModel::Inline]
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     stream
 }
@@ -274,7 +271,10 @@ fn slow_clients_are_cut_while_others_are_served() {
     let mut dripped_head = BufReader::new(connect(address));
     dripped_head.get_mut().write_all(b"GET / HTTP/1.1\r\nHo").unwrap();
     let mut dripped_body = BufReader::new(connect(address));
-    dripped_body.get_mut().write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nabc").unwrap();
+    dripped_body
+        .get_mut()
+        .write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nabc")
+        .unwrap();
     let mut client = BufReader::new(connect(address));
     assert_eq!(text(&get(&mut client, "/")), "hello");
     assert_eq!(read_answer(&mut dripped_head).status, 408);

@@ -20,7 +20,10 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
-                "" => Err(InvalidAddress { text: text.to_owned(), reason: "the socket's path is empty".to_owned() }),
+                "" => Err(InvalidAddress {
+                    text: text.to_owned(),
+                    reason: "the socket's path is empty".to_owned(),
+                }),
                 path => Ok(Self::Unix(path.into())),
             };
         }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Listener, PeerAddress, Socket, Waker};
+use crate::{Listener, Moment, PeerAddress, Socket, Waker};
 
 /// Multiplexes the I/O of one loop.
 ///
@@ -69,7 +69,7 @@ pub trait Driver: Send {
     fn waker(&self) -> Waker;
 
     /// The time, for deadlines. A simulated driver has its own.
-    fn now(&self) -> Instant;
+    fn now(&self) -> Moment;
 }
 
 /// A connection within a loop: a place and the generation of who has it.

@@ -4,18 +4,19 @@ use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown, SocketFlags};
 
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, Completion, Driver, Listener, Outgoing, PeerAddress, Socket, Submitted, TcpSocket, Token, Waker,
+    AcceptError, Completion, Driver, Listener, Moment, Outgoing, PeerAddress, Socket, Submitted, TcpSocket,
+    Token, Waker,
 };
 
 /// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
@@ -121,7 +122,11 @@ impl Epoll {
 
     fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
         if data & LISTENER != 0 {
-            return if data == WAKE { None } else { self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN) };
+            return if data == WAKE {
+                None
+            } else {
+                self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN)
+            };
         }
         let token = Token::from_bits(data);
         let source = self.source(token)?;
@@ -201,7 +206,9 @@ impl Epoll {
         match net::acceptfrom_with(&registered.listener, flags) {
             Ok((socket, address)) => {
                 let listener = registered.index;
-                let peer = address.and_then(|address| address.try_into().ok()).map_or(PeerAddress::Unix, PeerAddress::Ip);
+                let peer = address
+                    .and_then(|address| address.try_into().ok())
+                    .map_or(PeerAddress::Unix, PeerAddress::Ip);
                 self.accepted = Some(socket);
                 if turns > 1 {
                     self.ready.push_front(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
@@ -372,8 +379,8 @@ impl Driver for Epoll {
         Arc::clone(&self.wake) as Waker
     }
 
-    fn now(&self) -> Instant {
-        Instant::now()
+    fn now(&self) -> Moment {
+        Moment::now()
     }
 }
 

@@ -30,7 +30,10 @@ impl ThreadActivity {
     /// Where /proc is not mounted.
     pub fn of_current() -> io::Result<Self> {
         let task = format!("/proc/self/task/{}", rustix::thread::gettid().as_raw_nonzero());
-        Ok(Self { stat: File::open(format!("{task}/stat"))?, schedstat: File::open(format!("{task}/schedstat"))? })
+        Ok(Self {
+            stat: File::open(format!("{task}/stat"))?,
+            schedstat: File::open(format!("{task}/schedstat"))?,
+        })
     }
 
     /// What it is doing now.

@@ -74,7 +74,13 @@ impl TimerWheel {
         (0..=words).find_map(|step| {
             let at = (first / 64 + step) % words;
             let upper = u64::MAX << (first % 64);
-            let mask = if step == 0 { upper } else if step == words { !upper } else { u64::MAX };
+            let mask = if step == 0 {
+                upper
+            } else if step == words {
+                !upper
+            } else {
+                u64::MAX
+            };
             let bits = self.occupied[at] & mask;
             let slot = at * 64 + bits.trailing_zeros() as usize;
             (bits != 0).then(|| self.next + ((slot + SLOTS - first) % SLOTS) as u64)
@@ -91,7 +97,10 @@ mod tests {
     }
 
     fn expire_all(wheel: &mut TimerWheel, now_ms: u64) -> Vec<u32> {
-        std::iter::from_fn(|| wheel.expire(now_ms)).flat_map(|(_, due)| due).map(|token| token.index).collect()
+        std::iter::from_fn(|| wheel.expire(now_ms))
+            .flat_map(|(_, due)| due)
+            .map(|token| token.index)
+            .collect()
     }
 
     #[test]
@@ -101,7 +110,10 @@ mod tests {
         wheel.schedule(token(1), 2_000);
         assert_eq!(expire_all(&mut wheel, 1_999), []);
         assert_eq!(expire_all(&mut wheel, 2_000 + TICK_MS), [1]);
-        assert_eq!(wheel.next_in(2_500), Some(Duration::from_millis(3_000u64.div_ceil(TICK_MS) * TICK_MS - 2_500)));
+        assert_eq!(
+            wheel.next_in(2_500),
+            Some(Duration::from_millis(3_000u64.div_ceil(TICK_MS) * TICK_MS - 2_500))
+        );
         assert_eq!(expire_all(&mut wheel, 60_000), [2]);
         assert_eq!(wheel.next_in(60_000), None);
     }
