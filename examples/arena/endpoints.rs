@@ -1,0 +1,106 @@
+//! What the arena answers.
+
+use std::hint;
+use std::io::{self, BufReader};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, post};
+
+use crate::items::{self, Listing};
+
+/// Longest sleep that can be asked for.
+const MAX_SLEEP_MS: u64 = 60_000;
+/// Longest time on a core that can be asked for.
+const MAX_SPIN_US: u64 = 1_000_000;
+/// How much of an upload is in memory at a time.
+const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
+
+/// All endpoints.
+pub(crate) fn router() -> Router {
+    Router::new()
+        .get("/", || "Hello, World!")
+        .get("/pipeline", || "ok")
+        .route("/baseline11", get(sum).post(sum))
+        .get("/json/{count}", json)
+        .get("/sleep/{ms}", sleep)
+        .get("/spin/{us}", spin)
+        .route("/echo", post(|body: Bytes| body))
+        .route("/upload", post(upload))
+        .get("/panic", panic)
+}
+
+#[derive(Deserialize)]
+struct Terms {
+    a: i64,
+    b: i64,
+}
+
+/// The sum of `a`, `b`, and the number that the body is, if there is one.
+fn sum(Query(Terms { a, b }): Query<Terms>, body: Bytes) -> tayet::Result<String> {
+    let body = integer(&body)?;
+    let sum = a.checked_add(b).and_then(|sum| sum.checked_add(body));
+    Ok(sum.ok_or_else(|| bad_request("the sum is more than 64 bits"))?.to_string())
+}
+
+fn integer(body: &[u8]) -> tayet::Result<i64> {
+    match body.trim_ascii() {
+        [] => Ok(0),
+        digits => std::str::from_utf8(digits)
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| bad_request("the body is no integer of 64 bits")),
+    }
+}
+
+#[derive(Deserialize)]
+struct Multiplier {
+    m: Option<u32>,
+}
+
+/// The first `count` items of the data set, serialised for each request.
+fn json(
+    Path(count): Path<usize>,
+    Query(Multiplier { m }): Query<Multiplier>,
+) -> tayet::Result<Json<Listing>> {
+    if !(1..=items::COUNT).contains(&count) {
+        return Err(bad_request(format!("there are 1 to {} items", items::COUNT)));
+    }
+    Ok(Json(Listing::new(count, m.unwrap_or(1))))
+}
+
+/// Holds its thread without using it.
+fn sleep(Path(ms): Path<u64>) -> tayet::Result<&'static str> {
+    if ms > MAX_SLEEP_MS {
+        return Err(bad_request(format!("the longest sleep is {MAX_SLEEP_MS} ms")));
+    }
+    thread::sleep(Duration::from_millis(ms));
+    Ok("ok")
+}
+
+/// Keeps a core busy.
+fn spin(Path(us): Path<u64>) -> tayet::Result<&'static str> {
+    if us > MAX_SPIN_US {
+        return Err(bad_request(format!("the longest spin is {MAX_SPIN_US} us")));
+    }
+    let end = Instant::now() + Duration::from_micros(us);
+    while Instant::now() < end {
+        hint::spin_loop();
+    }
+    Ok("ok")
+}
+
+/// Counts the bytes as they come, and keeps none.
+fn upload(body: BodyStream) -> tayet::Result<String> {
+    let mut body = BufReader::with_capacity(UPLOAD_BUFFER_BYTES, body);
+    Ok(io::copy(&mut body, &mut io::sink())?.to_string())
+}
+
+fn panic() -> StatusCode {
+    panic!("a handler panicked, as it was asked to")
+}
+
+fn bad_request(detail: impl Into<String>) -> Error {
+    Error::new(StatusCode::BAD_REQUEST, detail)
+}
