@@ -8,7 +8,7 @@ use crate::Date;
 /// The interim response that lets a client send its body (RFC 9110 section 15.2.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Room for the lines that the server writes itself.
+/// Room for the lines that the server writes itself, so that `out` grows once.
 const OWN_LINES_BYTES: usize = 192;
 
 /// How a response's body is delimited (RFC 9112 section 6.3).
@@ -55,6 +55,10 @@ pub struct ResponseHead<'a> {
 impl ResponseHead<'_> {
     /// Adds the head to `out`, up to and with the empty line.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        debug_assert!(
+            self.length != ResponseLength::Chunked || self.request_version != Version::HTTP_10,
+            "HTTP/1.0 knows no chunks: see ResponseLength::of_stream"
+        );
         out.reserve(OWN_LINES_BYTES);
         self.encode_status_line(out);
         let seen = self.fields.map_or_else(SeenFields::default, |fields| encode_fields(fields, out));
@@ -100,15 +104,26 @@ impl ResponseHead<'_> {
         }
     }
 
+    /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other: what comes
+    /// then isn't HTTP/1.
     #[inline]
     fn encode_connection(&self, out: &mut Vec<u8>, upgrade: bool) {
-        if self.status == StatusCode::SWITCHING_PROTOCOLS && upgrade {
-            out.extend_from_slice(b"\r\nconnection: upgrade");
+        let persistence: &[u8] = if self.status == StatusCode::SWITCHING_PROTOCOLS {
+            b""
         } else if !self.keep_alive || self.length == ResponseLength::UntilClose {
-            out.extend_from_slice(b"\r\nconnection: close");
+            b"close"
         } else if self.request_version == Version::HTTP_10 {
-            out.extend_from_slice(b"\r\nconnection: keep-alive");
+            b"keep-alive"
+        } else {
+            b""
+        };
+        match (upgrade, persistence) {
+            (false, b"") => return,
+            (false, _) => out.extend_from_slice(b"\r\nconnection: "),
+            (true, b"") => out.extend_from_slice(b"\r\nconnection: upgrade"),
+            (true, _) => out.extend_from_slice(b"\r\nconnection: upgrade, "),
         }
+        out.extend_from_slice(persistence);
     }
 }
 

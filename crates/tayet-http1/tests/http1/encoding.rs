@@ -142,18 +142,19 @@ fn a_date_and_a_content_type_of_the_users_win() {
 #[test]
 fn an_upgrade_is_a_connection_option() {
     let fields = fields(&[("upgrade", "websocket"), ("connection", "ignored")]);
-    let date = date();
-    let switching = ResponseHead {
-        status: StatusCode::SWITCHING_PROTOCOLS,
-        length: ResponseLength::None,
-        fields: Some(&fields),
-        ..head(&date)
-    };
-    assert_eq!(
-        encode(&switching),
-        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
-         connection: upgrade\r\n\r\n"
-    );
+    for (status, request_version, keep_alive, line) in [
+        (StatusCode::SWITCHING_PROTOCOLS, Version::HTTP_11, true, "connection: upgrade"),
+        (StatusCode::SWITCHING_PROTOCOLS, Version::HTTP_11, false, "connection: upgrade"),
+        (StatusCode::UPGRADE_REQUIRED, Version::HTTP_11, true, "connection: upgrade"),
+        (StatusCode::UPGRADE_REQUIRED, Version::HTTP_11, false, "connection: upgrade, close"),
+        (StatusCode::UPGRADE_REQUIRED, Version::HTTP_10, true, "connection: upgrade, keep-alive"),
+    ] {
+        let fields = Some(&fields);
+        let text = encode(&ResponseHead { status, request_version, keep_alive, fields, ..head(&date()) });
+        assert!(text.contains("\r\nupgrade: websocket\r\n"));
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("connection")).collect();
+        assert_eq!(lines, [line], "{status} {request_version:?} {keep_alive}");
+    }
 }
 
 #[test]
