@@ -10,6 +10,7 @@ mod epoll;
 mod listener;
 mod moment;
 mod socket;
+mod sys;
 mod thread_activity;
 mod timer;
 mod waker;

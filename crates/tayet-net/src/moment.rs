@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::sys;
 
 /// A moment of the monotonic clock.
 ///
@@ -16,8 +16,7 @@ pub struct Moment {
 impl Moment {
     /// This one.
     pub fn now() -> Self {
-        let now = clock_gettime(ClockId::Monotonic);
-        Self { ns: now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 }
+        Self { ns: sys::monotonic_ns() }
     }
 
     /// So many nanoseconds after the clock's origin, for simulated clocks.
