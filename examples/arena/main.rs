@@ -10,20 +10,17 @@
 mod endpoints;
 mod items;
 mod options;
-
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+mod signals;
 
 use clap::Parser;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
-use signal_hook::iterator::Signals;
-use tayet::{Address, Server, ServerHandle};
+use tayet::{Address, Server};
 
 use crate::options::Options;
+use crate::signals::Signals;
 
 fn main() -> tayet::Result {
     let options = Options::parse();
+    let signals = Signals::new()?;
     let server = options.apply(Server::new(endpoints::router()))?.start()?;
     for address in server.addresses() {
         match address {
@@ -31,17 +28,7 @@ fn main() -> tayet::Result {
             Address::Unix(_) => println!("listening on {address}"),
         }
     }
-    serve_until_signalled(&server)
-}
-
-/// SIGTERM and SIGINT end the server when it has answered what is under way; a second one ends it at once.
-fn serve_until_signalled(server: &ServerHandle) -> tayet::Result {
-    let is_signalled = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
-        flag::register_conditional_default(signal, Arc::clone(&is_signalled))?;
-        flag::register(signal, Arc::clone(&is_signalled))?;
-    }
-    Signals::new([SIGTERM, SIGINT])?.forever().next();
+    signals.wait();
     server.shutdown();
     server.join();
     Ok(())
