@@ -85,7 +85,7 @@ const PLANS: &[Plan] = &[
     Plan {
         scenario: "hello-64",
         title: "CPU µs a request: hello, 64 connections",
-        note: "less is better; the lighter part is user space, the rest the kernel's",
+        note: "less is better; the paler part is user space, the rest the kernel's",
         scale: Scale::Linear,
         decimals: 1,
         best_is_high: false,
@@ -106,7 +106,7 @@ const PLANS: &[Plan] = &[
     },
     Plan {
         scenario: "sleep-100",
-        title: "Handlers that sleep 10 ms, 100 connections: % of the bound",
+        title: "10 ms sleep, 100 connections: % of the bound",
         note: "more is better; 100 % is 10,000 requests/s",
         scale: Scale::Linear,
         decimals: 1,

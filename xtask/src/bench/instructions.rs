@@ -31,7 +31,7 @@ pub(super) fn count(harness: &Harness<'_>, contestant: &Contestant) -> anyhow::R
 /// The instructions of a whole run, from the server's start to its end.
 fn total(harness: &Harness<'_>, contestant: &Contestant, requests: usize) -> anyhow::Result<u64> {
     let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, "/")?;
-    let profile = harness.workspace.path("target/bench").join(contestant.key).join("callgrind.out");
+    let profile = harness.workspace.path("target/bench/servers").join(contestant.key).join("callgrind.out");
     let mut valgrind = Command::new("valgrind");
     valgrind.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display()));
     valgrind.arg(launch.command.get_program()).args(launch.command.get_args());

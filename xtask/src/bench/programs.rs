@@ -1,6 +1,7 @@
 //! Building and installing what takes part.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -99,7 +100,11 @@ fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet", "--example", "arena"]);
     runner.run(cargo.current_dir(workspace.root()), LIMIT)?;
-    Ok(workspace.path("target/release/examples/arena"))
+    // A copy, so that whoever goes on working meanwhile does not change what is being measured.
+    let copy = workspace.path("target/bench/arena");
+    fs::create_dir_all(workspace.path("target/bench"))?;
+    fs::copy(workspace.path("target/release/examples/arena"), &copy)?;
+    Ok(copy)
 }
 
 fn build_go(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {

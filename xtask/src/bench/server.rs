@@ -42,7 +42,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Prepares `contestant` to serve `path` on a free port; its files are in `target/bench`.
+    /// Prepares `contestant` to serve `path` on a free port; its files are below `target/bench`.
     pub(super) fn new(
         workspace: &Workspace,
         programs: &Programs,
@@ -50,7 +50,7 @@ impl Launch {
         path: &str,
     ) -> anyhow::Result<Self> {
         let address = free_address()?;
-        let directory = workspace.path("target/bench").join(contestant.key);
+        let directory = workspace.path("target/bench/servers").join(contestant.key);
         fs::create_dir_all(&directory)?;
         let mut command = Command::new(programs.path(contestant.program)?);
         match contestant.program {

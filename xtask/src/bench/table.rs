@@ -104,11 +104,11 @@ fn disturbances(results: &Results) -> Option<String> {
         .rows
         .iter()
         .filter(|row| row.disturbed_rounds() > 0)
-        .map(|row| format!("{} in {} of {} rounds", row.title, row.disturbed_rounds(), row.rounds.len()))
+        .map(|row| format!("{} ({} of {})", row.title, row.disturbed_rounds(), row.rounds.len()))
         .collect();
     let who = (!disturbed.is_empty()).then(|| disturbed.join("; "))?;
     Some(format!(
-        "- disturbed, as something else used over {MAX_FOREIGN_CPU_PERCENT:.0} % of the cores: {who}\n"
+        "- disturbed, as something else used over {MAX_FOREIGN_CPU_PERCENT:.0} % of the cores, in rounds: {who}\n"
     ))
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let mut disturbed = row("go", 1.0, None);
         disturbed.rounds = vec![Figures::from([(Figure::ForeignCpuPercent, 40.0)]), Figures::new()];
         let table = scenario_table(&results(vec![row("floor", 1.0, None), disturbed], None));
-        assert!(table.ends_with("% of the cores: GO in 1 of 2 rounds\n\n"), "{table}");
+        assert!(table.ends_with("% of the cores, in rounds: GO (1 of 2)\n\n"), "{table}");
     }
 
     #[test]
