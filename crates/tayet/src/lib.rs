@@ -2,15 +2,18 @@
 
 mod app;
 mod automatic;
+mod config;
 mod context;
 mod endpoint;
 mod error;
 mod extract;
 mod handler;
+pub mod health;
 mod html;
 mod into_response;
 mod matched_route;
 mod method_router;
+pub mod metrics;
 mod middleware;
 mod pattern;
 mod problem;
@@ -32,6 +35,7 @@ pub use tayet_engine::{
     Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics,
 };
 
+pub use config::{Config, ConfigError};
 pub use context::Context;
 pub use error::{Error, OrStatus, Result};
 pub use extract::{

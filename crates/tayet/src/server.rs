@@ -2,14 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, Limits};
 
-use crate::app::App;
-use crate::{Result, Router, ServerHandle};
+use crate::{Config, Result, Router, ServerHandle};
 
 /// A server: a router and where and how it is served.
 ///
@@ -29,7 +28,7 @@ use crate::{Result, Router, ServerHandle};
 #[derive(Debug)]
 #[must_use = "a server serves when it is run or started"]
 pub struct Server {
-    app: App,
+    router: Router,
     engine: EngineConfig,
 }
 
@@ -39,7 +38,7 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 impl Server {
     /// A server of this router.
     pub fn new(router: Router) -> Self {
-        Self { app: router.into_app(), engine: EngineConfig::default() }
+        Self { router, engine: EngineConfig::default() }
     }
 
     /// Adds an address to listen on: `127.0.0.1:8080`, `[::1]:0`, `localhost:80`, `:8080` (all interfaces) or
@@ -79,6 +78,17 @@ impl Server {
         self
     }
 
+    /// Puts what `config` sets in the place of what was set so far. An access log and trusted proxies go around the router.
+    ///
+    /// # Errors
+    ///
+    /// When a limit is invalid, or the access log's file cannot be opened.
+    pub fn config(mut self, config: &Config) -> Result<Self> {
+        config.apply(&mut self.engine)?;
+        self.router = config.wrap(self.router)?;
+        Ok(self)
+    }
+
     /// Starts to serve, and returns.
     ///
     /// # Errors
@@ -88,7 +98,7 @@ impl Server {
         if self.engine.listen.is_empty() {
             self.engine.listen.push(DEFAULT_LISTEN.parse::<Address>()?);
         }
-        let app = Arc::new(self.app);
+        let app = Arc::new(self.router.into_app());
         let engine = Engine::start(self.engine, Arc::clone(&app) as _)?;
         let handle = ServerHandle::new(engine, &app);
         app.set_server(Some(handle.clone()));
@@ -107,14 +117,17 @@ impl Server {
         for address in handle.addresses() {
             tracing::info!("listening on {address}");
         }
-        shut_down_on(signals, handle.clone())?;
+        let waiting = signals.handle();
+        let waiter = shut_down_on(signals, handle.clone())?;
         handle.join();
+        waiting.close();
+        let _ = waiter.join();
         Ok(())
     }
 }
 
-/// Waits for signals on a thread of its own, which lasts as long as the process.
-fn shut_down_on(mut signals: Signals, handle: ServerHandle) -> io::Result<()> {
+/// Waits for signals on a thread of its own, until they are closed.
+fn shut_down_on(mut signals: Signals, handle: ServerHandle) -> io::Result<JoinHandle<()>> {
     let wait = move || {
         for (count, signal) in signals.forever().enumerate() {
             if count == 0 {
@@ -125,5 +138,5 @@ fn shut_down_on(mut signals: Signals, handle: ServerHandle) -> io::Result<()> {
             }
         }
     };
-    thread::Builder::new().name("tayet-signals".to_owned()).spawn(wait).map(drop)
+    thread::Builder::new().name("tayet-signals".to_owned()).spawn(wait)
 }
