@@ -1,5 +1,5 @@
-//! A head that is accepted means the same to another parser, and still the same when it is written again from what was
-//! understood.
+//! A head that is accepted means the same to another parser, and still the same when it is written again from
+//! what was understood.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -2,7 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-/// Bytes made of fragments of HTTP/1 and of anything else, so that a short run from nothing gets past the first line.
+/// Bytes made of fragments of HTTP/1 and of anything else, so that a short run from nothing gets past the
+/// first line.
 #[derive(Debug)]
 pub struct Http1Bytes(pub Vec<u8>);
 

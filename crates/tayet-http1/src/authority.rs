@@ -15,7 +15,8 @@ pub(crate) enum Port {
 
 const HIGHEST_PORT: &[u8] = b"65535";
 
-/// Checks `uri-host [ ":" port ]` (RFC 9110 section 7.2) with a host that isn't empty. `None`: it's malformed.
+/// Checks `uri-host [ ":" port ]` (RFC 9110 section 7.2) with a host that isn't empty. `None`: it's
+/// malformed.
 ///
 /// User information is refused (RFC 9110 section 4.2.4), as are zones and `IPvFuture` in brackets.
 #[inline]
@@ -76,6 +77,8 @@ mod tests {
             ("[::ffff:1.2.3.4]:8080", Port::Given),
             ("127.0.0.1:65529", Port::Given),
             ("a_b-c~d!$&'()*+,;=", Port::Absent),
+            ("%41", Port::Absent),
+            ("a%4f%4Fb%00c:1", Port::Given),
             ("caf%C3%A9:0", Port::Given),
             ("xn--caf-dma.example", Port::Absent),
         ] {
@@ -105,6 +108,11 @@ mod tests {
             "a%",
             "a%4",
             "a%zz",
+            "a%4z",
+            "a%z4",
+            "%41%4",
+            "a%41%",
+            "a%41b%zzc",
             "a\"",
             "a\\b",
             "a<b",

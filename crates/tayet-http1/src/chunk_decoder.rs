@@ -147,7 +147,8 @@ impl ChunkDecoder {
     }
 }
 
-/// The front of `input` that belongs to data of which `remaining` bytes are to come. `None`: there's no input.
+/// The front of `input` that belongs to data of which `remaining` bytes are to come. `None`: there's no
+/// input.
 pub(crate) fn take_data<'i>(input: &mut &'i [u8], remaining: &mut u64) -> Option<&'i [u8]> {
     let length = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
     let (data, rest) = input.split_at(length);

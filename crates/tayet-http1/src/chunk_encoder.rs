@@ -26,8 +26,8 @@ pub fn encode_chunk(out: &mut Vec<u8>, data: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Adds the last chunk and the trailer section to `out`. Fields that may not come in a trailer (RFC 9110 section 6.5.1)
-/// are left out.
+/// Adds the last chunk and the trailer section to `out`. Fields that may not come in a trailer (RFC 9110
+/// section 6.5.1) are left out.
 pub fn encode_last_chunk(out: &mut Vec<u8>, trailers: Option<&HeaderMap>) {
     out.extend_from_slice(b"0\r\n");
     for (name, value) in trailers.into_iter().flatten().filter(|(name, _)| !is_forbidden(name)) {

@@ -14,8 +14,8 @@ const _: () = assert!(size_of::<Connection>() <= MAX_CONNECTION_BYTES);
 
 /// The receiving side of one connection: bytes in, heads and bodies out.
 ///
-/// It is small and owns no memory between messages, since most connections are idle. Once it has refused a message, it
-/// refuses everything in the same way.
+/// It is small and owns no memory between messages, since most connections are idle. Once it has refused a
+/// message, it refuses everything in the same way.
 ///
 /// [`receive_head`](Self::receive_head) is for the time between messages and within a head,
 /// [`receive_body`](Self::receive_body) for the time behind a head with a body until [`BodyEvent::End`].
@@ -53,9 +53,10 @@ impl Connection {
 
     /// Takes bytes off the front of `input` up to the end of the next head.
     ///
-    /// `Ok(true)`: the head is in `head`, and `input` begins behind it. `Ok(false)`: all of `input` was taken and more is
-    /// needed; `head` is empty, and what has come of the head is kept inside until it is complete, at most
-    /// `limits.max_head_bytes`. Each call may come with another `head`. While a body is being received, it does nothing.
+    /// `Ok(true)`: the head is in `head`, and `input` begins behind it. `Ok(false)`: all of `input` was taken
+    /// and more is needed; `head` is empty, and what has come of the head is kept inside until it is
+    /// complete, at most `limits.max_head_bytes`. Each call may come with another `head`. While a body is
+    /// being received, it does nothing.
     ///
     /// # Errors
     ///
@@ -90,11 +91,11 @@ impl Connection {
         received
     }
 
-    /// Takes bytes off the front of `input` up to the end of the body's next event. `Ok(None)`: all of `input` was taken
-    /// and more is needed. Outside of a body it does nothing.
+    /// Takes bytes off the front of `input` up to the end of the body's next event. `Ok(None)`: all of
+    /// `input` was taken and more is needed. Outside of a body it does nothing.
     ///
-    /// A body's end is told as soon as it is known: behind the last [`Data`](BodyEvent::Data) of a body with a
-    /// Content-Length it needs no further input.
+    /// A body's end is told as soon as it is known: behind the last [`Data`](BodyEvent::Data) of a body with
+    /// a Content-Length it needs no further input.
     ///
     /// # Errors
     ///

@@ -80,8 +80,8 @@ impl FieldLine {
 }
 
 impl Field {
-    /// Reads the line that `rest` begins with, which itself begins at `start` of the head. Gives the field and the
-    /// line's length; `None`: it needs more.
+    /// Reads the line that `rest` begins with, which itself begins at `start` of the head. Gives the field
+    /// and the line's length; `None`: it needs more.
     #[inline]
     fn parse(rest: &[u8], start: usize) -> Result<Option<(Self, usize)>, Refusal> {
         let name_length = TOKEN.run_length(rest);
@@ -104,7 +104,8 @@ impl Field {
 /// Whether `name`, which is a token, is `wanted`, which is of lowercase letters and hyphens.
 #[inline]
 pub(crate) fn is_name<const LENGTH: usize>(name: &[u8], wanted: &[u8; LENGTH]) -> bool {
-    // The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by it.
+    // The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by
+    // it.
     let lowercase = |byte: u8| byte | 0x20;
     <&[u8; LENGTH]>::try_from(name)
         .is_ok_and(|name| lowercase(name[0]) == wanted[0] && name.map(lowercase) == *wanted)

@@ -88,7 +88,8 @@ impl Framing {
     }
 }
 
-/// `transfer-coding = token *( OWS ";" OWS transfer-parameter )`. `chunked` has no parameters (RFC 9112 section 7.1).
+/// `transfer-coding = token *( OWS ";" OWS transfer-parameter )`. `chunked` has no parameters (RFC 9112
+/// section 7.1).
 fn is_chunked(coding: &[u8]) -> Result<bool, Refusal> {
     let (name, parameters) = coding.split_at(TOKEN.run_length(coding));
     let is_chunked = name.eq_ignore_ascii_case(b"chunked");

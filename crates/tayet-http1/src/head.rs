@@ -19,8 +19,9 @@ const RETAINED_FIELDS: usize = 128;
 
 /// A request's head: the request line and the fields, as received.
 ///
-/// It owns its bytes and is made to be used again: once its buffers have grown, the next request needs no allocation.
-/// A new one is empty, and its accessors say little until [`Connection::receive_head`] has filled it.
+/// It owns its bytes and is made to be used again: once its buffers have grown, the next request needs no
+/// allocation. A new one is empty, and its accessors say little until [`Connection::receive_head`] has filled
+/// it.
 ///
 /// [`Connection::receive_head`]: crate::Connection::receive_head
 #[derive(Clone, Default)]
@@ -76,7 +77,8 @@ impl Head {
         self.text(self.line.target.whole)
     }
 
-    /// The target's path, not decoded: `*` for `OPTIONS *`, empty for CONNECT, `/` for an absolute-form without one.
+    /// The target's path, not decoded: `*` for `OPTIONS *`, empty for CONNECT, `/` for an absolute-form
+    /// without one.
     #[inline]
     pub fn path(&self) -> &str {
         if self.line.target.path.is_empty() && self.line.method != Method::CONNECT {
@@ -91,8 +93,8 @@ impl Head {
         self.line.target.query.map(|query| self.text(query))
     }
 
-    /// `host[:port]`: the target's where it has one (RFC 9112 section 3.2.2), else Host's. `None` where Host is empty
-    /// or, in HTTP/1.0, missing.
+    /// `host[:port]`: the target's where it has one (RFC 9112 section 3.2.2), else Host's. `None` where Host
+    /// is empty or, in HTTP/1.0, missing.
     pub fn authority(&self) -> Option<&str> {
         let authority = self.line.target.authority.or(self.host).filter(|authority| !authority.is_empty());
         authority.map(|authority| self.text(authority))
@@ -133,21 +135,22 @@ impl Head {
         self.framing.body_length()
     }
 
-    /// Whether the connection may go on after this request (RFC 9112 section 9.3): `close` wins over `keep-alive`,
-    /// which only HTTP/1.0 needs.
+    /// Whether the connection may go on after this request (RFC 9112 section 9.3): `close` wins over
+    /// `keep-alive`, which only HTTP/1.0 needs.
     #[inline]
     pub fn is_persistent(&self) -> bool {
         !self.connection.close && (self.line.version == Version::HTTP_11 || self.connection.keep_alive)
     }
 
-    /// Whether the client waits for [`CONTINUE`](crate::CONTINUE) before it sends its body (RFC 9110 section 10.1.1).
-    /// False without a body, and for HTTP/1.0, where the expectation doesn't count.
+    /// Whether the client waits for [`CONTINUE`](crate::CONTINUE) before it sends its body (RFC 9110 section
+    /// 10.1.1). False without a body, and for HTTP/1.0, where the expectation doesn't count.
     #[inline]
     pub fn expects_continue(&self) -> bool {
         self.expects_continue && self.body_length() != BodyLength::None
     }
 
-    /// Whether Connection lists `option`, for instance `upgrade` (RFC 9110 section 7.6.1). Case makes no difference.
+    /// Whether Connection lists `option`, for instance `upgrade` (RFC 9110 section 7.6.1). Case makes no
+    /// difference.
     pub fn has_connection_option(&self, option: &str) -> bool {
         self.get_all("connection")
             .flat_map(list_elements)

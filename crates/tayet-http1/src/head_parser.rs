@@ -12,8 +12,8 @@ pub(crate) struct HeadParser {
 }
 
 impl HeadParser {
-    /// Goes on reading `bytes`, which begin with the method and hold all that was there before. Gives the head's length
-    /// when it is complete. If it isn't, `bytes` are fewer than `limits.max_head_bytes`.
+    /// Goes on reading `bytes`, which begin with the method and hold all that was there before. Gives the
+    /// head's length when it is complete. If it isn't, `bytes` are fewer than `limits.max_head_bytes`.
     #[inline]
     pub(crate) fn parse(
         &mut self,

@@ -1,20 +1,22 @@
 //! HTTP/1.0 and HTTP/1.1 for servers, without I/O: bytes in, requests out; responses in, bytes out.
 //!
-//! There's no socket, thread, clock or global here. [`Connection`] reads what a client sends, [`ResponseHead`],
-//! [`encode_chunk`] and [`encode_last_chunk`] write what the server answers, and whoever calls moves the bytes.
+//! There's no socket, thread, clock or global here. [`Connection`] reads what a client sends,
+//! [`ResponseHead`], [`encode_chunk`] and [`encode_last_chunk`] write what the server answers, and whoever
+//! calls moves the bytes.
 //!
-//! It is strict. Where RFC 9112 lets a server repair a message, this refuses it ([`Refusal`]), since another server on
-//! the way may have repaired it in another way: that is how requests are smuggled. How the input is cut makes no
-//! difference, to the outcome or to its cost, which is linear.
+//! It is strict. Where RFC 9112 lets a server repair a message, this refuses it ([`Refusal`]), since another
+//! server on the way may have repaired it in another way: that is how requests are smuggled. How the input is
+//! cut makes no difference, to the outcome or to its cost, which is linear.
 //!
 //! One request and its answer:
 //!
 //! ```
 //! use std::time::SystemTime;
-//! use tayet_http1::{BodyEvent, BodyLength, Connection, Date, Head, HeadLimits, Refusal, ResponseHead, ResponseLength};
+//! use tayet_http1::{BodyEvent, BodyLength, Connection, Date, Head, HeadLimits};
+//! use tayet_http1::{Refusal, ResponseHead, ResponseLength};
 //!
 //! # fn main() -> Result<(), Refusal> {
-//! let mut input: &[u8] = b"POST /greet?loud HTTP/1.1\r\nHost: example.com\r\nContent-Length: 5\r\n\r\nWorld";
+//! let mut input = &b"POST /greet?loud HTTP/1.1\r\nHost: example.com\r\nContent-Length: 5\r\n\r\nWorld"[..];
 //! let mut connection = Connection::new();
 //! let mut head = Head::default();
 //!
@@ -49,6 +51,19 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Where the RFCs leave a choice
+//!
+//! - HTTP/0.9, HTTP/1.2 and above, folded lines, LF alone, lists or repetitions of Content-Length: refused.
+//! - Transfer codings besides `chunked`: 501, also where `chunked` comes last. There's no TE to ask for them.
+//! - Empty lines before a request line: skipped, up to [`MAX_LEADING_EMPTY_LINES`].
+//! - A target's path and query may hold any visible ASCII but `#`, as browsers send it; decoding is for whoever
+//!   routes. User information in a target or in Host, IPv6 zones and `IPvFuture`: refused.
+//! - A Host that differs from the authority of an absolute-form target: the target's counts. So ask
+//!   [`Head::authority`] rather than Host.
+//! - Expect in HTTP/1.0: ignored. Another expectation than `100-continue` in HTTP/1.1: 417.
+//! - Chunk extensions: checked, bounded and skipped.
+//! - Trailers that delimit, route or authenticate a message: refused when received, left out when sent.
 
 mod authority;
 mod byte;

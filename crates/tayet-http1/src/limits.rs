@@ -1,14 +1,14 @@
 //! What a head may cost.
 
-/// Empty lines that are skipped before a request line: RFC 9112 section 2.2 asks for at least one, for clients that
-/// send one behind a body.
+/// Empty lines that are skipped before a request line: RFC 9112 section 2.2 asks for at least one, for
+/// clients that send one behind a body.
 pub const MAX_LEADING_EMPTY_LINES: u8 = 4;
 
 /// The digits of a chunk's size: as many as 64 bits need.
 pub const MAX_CHUNK_SIZE_DIGITS: u8 = 16;
 
-/// The bytes of chunk extensions that a message may have beyond the bytes of its data: each byte of data earns one
-/// byte of extensions, up to this many in reserve.
+/// The bytes of chunk extensions that a message may have beyond the bytes of its data: each byte of data
+/// earns one byte of extensions, up to this many in reserve.
 pub const MAX_CHUNK_EXTENSION_BYTES: u16 = 16 * 1024;
 
 /// The bytes of a trailer section, line ends included.

@@ -1,7 +1,7 @@
 //! The lines of a head or of a trailer section, each of which is read once it is complete.
 //!
-//! A line is judged when its end is there, or a control byte, which no line may hold. Then its first fault decides. So the
-//! outcome is the same wherever the input is cut.
+//! A line is judged when its end is there, or a control byte, which no line may hold. Then its first fault
+//! decides. So the outcome is the same wherever the input is cut.
 
 use crate::Refusal;
 use crate::byte::is_control;
@@ -25,8 +25,8 @@ impl Lines {
         *self = Self { start, scanned: start };
     }
 
-    /// Whether to read the line now. One that hasn't been tried always is; one that needed more is only when its end is
-    /// there, good or bad: so it costs the same however it is cut.
+    /// Whether to read the line now. One that hasn't been tried always is; one that needed more is only when
+    /// its end is there, good or bad: so it costs the same however it is cut.
     #[inline]
     pub(crate) fn is_worth_a_try(&mut self, bytes: &[u8]) -> bool {
         self.scanned == self.start || self.finds_end(bytes)
@@ -69,7 +69,8 @@ pub(crate) fn find_control(bytes: &[u8]) -> usize {
 
 /// How long the line end is that `bytes` begin with. `None`: the first half of it may be there.
 ///
-/// Bytes that begin with another control byte are refused. The caller sees to it that they begin with a control byte.
+/// Bytes that begin with another control byte are refused. The caller sees to it that they begin with a
+/// control byte.
 #[inline]
 pub(crate) fn end_length(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
     match bytes {
@@ -81,8 +82,8 @@ pub(crate) fn end_length(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
     }
 }
 
-/// What a parser says that wants something else than the rest of a line. A line is judged when its end is there, good or
-/// bad; then the first fault counts.
+/// What a parser says that wants something else than the rest of a line. A line is judged when its end is
+/// there, good or bad; then the first fault counts.
 #[cold]
 pub(crate) fn unexpected<T>(rest: &[u8], refusal: Refusal) -> Result<Option<T>, Refusal> {
     if !has_end(rest) {
@@ -99,8 +100,8 @@ fn has_end(bytes: &[u8]) -> bool {
     !matches!(bytes[find_control(bytes)..], [] | [b'\r'])
 }
 
-/// Sets the highest bit of bytes under 0x20 and of 0x7f. The lowest bit set is right; those above it may be false
-/// alarms, since a subtraction borrows upwards only.
+/// Sets the highest bit of bytes under 0x20 and of 0x7f. The lowest bit set is right; those above it may be
+/// false alarms, since a subtraction borrows upwards only.
 #[inline]
 fn control_or_tab(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;

@@ -4,16 +4,18 @@ use std::fmt;
 
 use http::StatusCode;
 
-/// Why a message is refused. It is always the peer's fault, and always the end of the connection: after one of these
-/// nobody can know where the next message would begin.
+/// Why a message is refused. It is always the peer's fault, and always the end of the connection: after one
+/// of these nobody can know where the next message would begin.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// LF without CR before it (RFC 9112 section 2.2 lets a server accept it; that is how requests are smuggled).
+    /// LF without CR before it (RFC 9112 section 2.2 lets a server accept it; that is how requests are
+    /// smuggled).
     BareLineFeed,
     /// CR without LF behind it (RFC 9112 section 2.2).
     BareCarriageReturn,
-    /// NUL, another control byte or DEL in the head, in a trailer or in a chunk's line (RFC 9110 section 5.5).
+    /// NUL, another control byte or DEL in the head, in a trailer or in a chunk's line (RFC 9110 section
+    /// 5.5).
     ControlByte,
     /// More than [`MAX_LEADING_EMPTY_LINES`](crate::MAX_LEADING_EMPTY_LINES) before a request line.
     TooManyEmptyLines,
@@ -63,7 +65,8 @@ pub enum Refusal {
     ContentLengthWithTransferEncoding,
     /// Transfer-Encoding in HTTP/1.0 (RFC 9112 section 6.1).
     TransferEncodingInHttp10,
-    /// Transfer-Encoding isn't a list of codings, or `chunked` has parameters (RFC 9112 sections 6.1 and 7.1).
+    /// Transfer-Encoding isn't a list of codings, or `chunked` has parameters (RFC 9112 sections 6.1 and
+    /// 7.1).
     MalformedTransferEncoding,
     /// `chunked` twice (RFC 9112 section 6.1).
     ChunkedTwice,

@@ -16,7 +16,8 @@ const OWN_LINES_BYTES: usize = 192;
 pub enum ResponseLength {
     /// So many bytes follow, or would follow if the request weren't HEAD.
     Fixed(u64),
-    /// In chunks ([`encode_chunk`](crate::encode_chunk)). Only for HTTP/1.1: see [`of_stream`](Self::of_stream).
+    /// In chunks ([`encode_chunk`](crate::encode_chunk)). Only for HTTP/1.1: see
+    /// [`of_stream`](Self::of_stream).
     Chunked,
     /// Until the connection closes.
     UntilClose,
@@ -44,8 +45,8 @@ pub struct ResponseHead<'a> {
     pub length: ResponseLength,
     /// Content-Type, written where `fields` have none.
     pub content_type: Option<&'a HeaderValue>,
-    /// The other fields. Connection, Keep-Alive, Transfer-Encoding and Content-Length among them are left out: these
-    /// are the server's business.
+    /// The other fields. Connection, Keep-Alive, Transfer-Encoding and Content-Length among them are left
+    /// out: these are the server's business.
     pub fields: Option<&'a HeaderMap>,
     /// Date, written where `fields` have none.
     pub date: &'a Date,
@@ -104,8 +105,8 @@ impl ResponseHead<'_> {
         }
     }
 
-    /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other: what comes
-    /// then isn't HTTP/1.
+    /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other:
+    /// what comes then isn't HTTP/1.
     #[inline]
     fn encode_connection(&self, out: &mut Vec<u8>, upgrade: bool) {
         let persistence: &[u8] = if self.status == StatusCode::SWITCHING_PROTOCOLS {

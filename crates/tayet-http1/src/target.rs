@@ -20,8 +20,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Becomes the target in `bytes[range]`, which isn't empty, is visible ASCII, has no fragment, and has its first `?`,
-    /// if any, at `path_end`.
+    /// Becomes the target in `bytes[range]`, which isn't empty, is visible ASCII, has no fragment, and has
+    /// its first `?`, if any, at `path_end`.
     #[inline]
     pub(crate) fn parse(
         &mut self,

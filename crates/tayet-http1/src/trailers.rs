@@ -61,8 +61,9 @@ impl Trailers {
     }
 }
 
-/// Whether a field may not come in a trailer (RFC 9110 section 6.5.1), since it delimits or routes the message, changes
-/// how the request is to be read, or says who sends it. Such a trailer is an attempt to smuggle.
+/// Whether a field may not come in a trailer (RFC 9110 section 6.5.1), since it delimits or routes the
+/// message, changes how the request is to be read, or says who sends it. Such a trailer is an attempt to
+/// smuggle.
 pub(crate) fn is_forbidden(name: &HeaderName) -> bool {
     const FORBIDDEN: [&str; 29] = [
         "authorization",
