@@ -19,11 +19,12 @@ use crate::worker;
 use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service};
 
 /// How an engine is set up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
     /// Where to listen.
     pub listen: Vec<Address>,
-    /// Event loops. Default: the cores that the process may use.
+    /// Event loops. 0, the default, is one for each core that the process may use; where all handlers are dispatched
+    /// ([`ExecutionModel::ThreadPool`]) the loops do I/O only and half as many do.
     pub loops: usize,
     /// Which threads run handlers.
     pub execution: ExecutionModel,
@@ -31,18 +32,6 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// Whether every connection begins with a PROXY protocol header, version 1 or 2; one without is cut.
     pub proxy_protocol: bool,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self {
-            listen: Vec::new(),
-            loops: std::thread::available_parallelism().map_or(1, usize::from),
-            execution: ExecutionModel::default(),
-            limits: Limits::default(),
-            proxy_protocol: false,
-        }
-    }
 }
 
 /// A running server. Dropping it does not stop it.
@@ -66,10 +55,10 @@ impl Engine {
     /// # Errors
     ///
     /// When an address cannot be listened at (the message names it), or a limit is invalid.
-    pub fn bind(config: EngineConfig) -> io::Result<Bound> {
+    pub fn bind(mut config: EngineConfig) -> io::Result<Bound> {
         config.limits.validate().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         if config.loops == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "at least one loop is needed"));
+            config.loops = default_loops(config.execution);
         }
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
@@ -197,14 +186,10 @@ pub(crate) fn serve_with(
                 worker::start(&shared, None)?;
             }
         }
-        ExecutionModel::TaskPool { .. } => {
-            let monitored = Arc::clone(&shared);
-            std::thread::Builder::new()
-                .name("tayet-monitor".to_owned())
-                .spawn(move || monitor::run(&monitored))?;
-        }
-        ExecutionModel::Inline => {}
+        ExecutionModel::TaskPool { .. } | ExecutionModel::Inline => {}
     }
+    let monitored = Arc::clone(&shared);
+    std::thread::Builder::new().name("tayet-monitor".to_owned()).spawn(move || monitor::run(&monitored))?;
     Ok(Engine { shared, addresses })
 }
 
@@ -240,6 +225,11 @@ fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Se
     }
 }
 
+fn default_loops(execution: ExecutionModel) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if let ExecutionModel::ThreadPool { .. } = execution { cores.div_ceil(2) } else { cores }
+}
+
 fn pool_size(execution: ExecutionModel, loops: usize) -> Size {
     match execution {
         // The loops, one to stand by for each, and at least one to work.
@@ -271,7 +261,8 @@ fn max_connections(limits: &Limits) -> usize {
 /// IP listeners are one for each loop, among which the kernel spreads connections; a Unix one is shared.
 fn bind_for_loops(address: &Address, loops: usize) -> io::Result<Vec<Arc<Listener>>> {
     if let Address::Unix(_) = address {
-        return Ok(vec![Arc::new(Listener::bind(address, false)?); loops]);
+        let listener = Arc::new(Listener::bind(address, false)?);
+        return Ok(std::iter::repeat_n(listener, loops).collect());
     }
     refuse_taken(address)?;
     let first = Arc::new(Listener::bind(address, true)?);

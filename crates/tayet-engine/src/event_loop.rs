@@ -60,6 +60,7 @@ pub(crate) struct Loop {
     pub(crate) call: Option<Request>,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
+    #[expect(clippy::vec_box, reason = "requests carry them boxed; unboxing would copy them each time")]
     pub(crate) spare_heads: Vec<Box<Head>>,
     pub(crate) head_limits: HeadLimits,
     pub(crate) date: DateCache,

@@ -431,7 +431,8 @@ impl Loop {
             self.call = Some(request);
             return Progress::Call;
         }
-        let call = Box::new(Call { request, asked, pipe, queued_at: self.now });
+        let expected = if pipe.is_none() { self.shared.routes[index].class.expected() } else { None };
+        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {
             Sending::Done => self.jobs.push(Job::Call(call)),

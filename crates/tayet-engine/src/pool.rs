@@ -54,6 +54,32 @@ struct State {
     is_stopping: bool,
 }
 
+/// The work for which it is worth waking another worker.
+const WORTH_A_WAKE: Duration = Duration::from_micros(20);
+
+/// How many workers some jobs are worth: each its own, but for those that are known to be short.
+fn workers_for(jobs: &[Job]) -> usize {
+    let mut alone = 0;
+    let mut together = Duration::ZERO;
+    for job in jobs {
+        match job.expected() {
+            Some(expected) if expected < WORTH_A_WAKE => together += expected,
+            _ => alone += 1,
+        }
+    }
+    let shared = together.as_nanos().div_ceil(WORTH_A_WAKE.as_nanos()) as usize;
+    alone + shared
+}
+
+impl State {
+    /// Takes idle workers out of their list, to be woken once the lock is gone; those that parked last come first.
+    fn wake(&mut self, wanted: usize) -> Vec<Arc<Seat>> {
+        let woken = self.idle.split_off(self.idle.len() - wanted.min(self.idle.len()));
+        woken.iter().for_each(|seat| seat.is_parked.store(false, Ordering::Relaxed));
+        woken
+    }
+}
+
 /// A thread's place in the pool.
 pub(crate) struct Seat {
     thread: Thread,
@@ -110,17 +136,18 @@ impl Pool {
         self.may_run_inline.load(Ordering::Relaxed)
     }
 
-    /// Queues what a loop has gathered, with one lock and no more wake-ups than there are idle workers. What the queue has
-    /// no room for stays in `jobs`. Returns how many threads must be started now, since there are none to wait for.
+    /// Queues what a loop has gathered, with one lock and as few wake-ups as will do: a wake-up costs more than many a
+    /// handler, so calls that are known to be short share one. What the queue has no room for stays in `jobs`. Returns
+    /// how many threads must be started now, since there are none to wait for.
     pub(crate) fn dispatch(&self, jobs: &mut Vec<Job>) -> usize {
         let mut state = self.lock();
         let room = self.queue_capacity.saturating_sub(state.queue.len()).min(jobs.len());
+        // With a queue and idle workers, one of the others is on its way to it.
+        let is_served = !state.queue.is_empty();
+        let workers = workers_for(&jobs[..room]);
         state.queue.extend(jobs.drain(..room));
-        let wakes = room.min(state.idle.len());
-        let kept = state.idle.len() - wakes;
-        let woken = state.idle.split_off(kept);
-        woken.iter().for_each(|seat| seat.is_parked.store(false, Ordering::Relaxed));
-        let missing = self.recruit_at_once(&mut state, room - wakes);
+        let missing = if state.idle.is_empty() { self.recruit_at_once(&mut state, workers) } else { 0 };
+        let woken = state.wake(workers - usize::from(is_served && workers > 0));
         drop(state);
         woken.iter().for_each(|seat| seat.thread.unpark());
         missing
@@ -145,20 +172,29 @@ impl Pool {
 
     /// The monitor's: fills the standby, and grows for jobs that have waited since before `waiting_since`. Returns how
     /// many threads must be started.
+    ///
+    /// Calls that were thought to be short may have proved otherwise: the workers that were let sleep for them are woken.
     pub(crate) fn grow(&self, waiting_since: Moment) -> usize {
-        let Size::Elastic { standby, .. } = self.size else { return 0 };
         let mut state = self.lock();
+        let waited = state.queue.iter().take_while(|job| job.queued_at() <= waiting_since).count();
+        let woken = state.wake(waited);
+        let missing = self.grow_by(&mut state, waited - woken.len());
+        drop(state);
+        woken.iter().for_each(|seat| seat.thread.unpark());
+        missing
+    }
+
+    fn grow_by(&self, state: &mut State, waited: usize) -> usize {
+        let Size::Elastic { standby, .. } = self.size else { return 0 };
         while state.standby.len() < standby
             && let Some(seat) = state.idle.pop()
         {
             state.standby.push(seat);
         }
         let short = standby - state.standby.len().min(standby);
-        let waited = state.queue.iter().take_while(|job| job.queued_at() <= waiting_since).count();
-        let wanted = short + if state.idle.is_empty() { waited } else { 0 };
-        let wanted = wanted.saturating_sub(state.starting);
-        let missing = self.recruit(&mut state, wanted);
-        self.update_permission(&state);
+        let wanted = (short + waited).saturating_sub(state.starting);
+        let missing = self.recruit(state, wanted);
+        self.update_permission(state);
         missing
     }
 

@@ -115,7 +115,10 @@ mod tests {
         bytes
     }
 
-    fn accepted() -> Vec<(Vec<u8>, Option<(&'static str, &'static str)>)> {
+    /// A header's bytes, and the source and destination that it names.
+    type Case = (Vec<u8>, Option<(&'static str, &'static str)>);
+
+    fn accepted() -> Vec<Case> {
         let v4 = [192, 0, 2, 1, 198, 51, 100, 7, 0xDC, 0x04, 0x01, 0xBB];
         let mut v6 = [0; 36];
         (v6[15], v6[31], v6[33], v6[35]) = (1, 2, 80, 90);

@@ -34,7 +34,12 @@ pub(crate) struct RouteClass {
     relapses: AtomicU32,
     dispatched_at_ms: AtomicU64,
     takeovers: AtomicU64,
+    /// What a dispatched call takes in the main; 0 while none has been seen.
+    mean_ns: AtomicU64,
 }
+
+/// Weight of the latest call in the mean: one in eight.
+const MEAN_SHIFT: u32 = 3;
 
 impl RouteClass {
     pub(crate) fn new(pin: Option<Pin>) -> Self {
@@ -51,6 +56,14 @@ impl RouteClass {
 
     pub(crate) fn takeovers(&self) -> u64 {
         self.takeovers.load(Ordering::Relaxed)
+    }
+
+    /// What a dispatched call of this route will take, as far as one can tell.
+    pub(crate) fn expected(&self) -> Option<Duration> {
+        match self.mean_ns.load(Ordering::Relaxed) {
+            0 => None,
+            mean_ns => Some(Duration::from_nanos(mean_ns)),
+        }
     }
 
     /// A call overran and lost its loop.
@@ -74,6 +87,7 @@ impl RouteClass {
 
     /// A call came to its end on a worker.
     pub(crate) fn ran_dispatched(&self, took: Duration, now_ms: u64) {
+        self.note_mean(took);
         if self.pin.is_some() || !self.is_dispatched() {
             return;
         }
@@ -90,6 +104,15 @@ impl RouteClass {
             self.guilt.store(0, Ordering::Relaxed);
             self.is_dispatched.store(false, Ordering::Relaxed);
         }
+    }
+
+    fn note_mean(&self, took: Duration) {
+        let took_ns = (took.as_nanos() as u64).max(1);
+        let mean_ns = match self.mean_ns.load(Ordering::Relaxed) {
+            0 => took_ns,
+            mean_ns => (mean_ns - (mean_ns >> MEAN_SHIFT) + (took_ns >> MEAN_SHIFT)).max(1),
+        };
+        self.mean_ns.store(mean_ns, Ordering::Relaxed);
     }
 
     fn dispatch(&self, now_ms: u64) {
@@ -156,6 +179,16 @@ mod tests {
         assert!(!class.is_dispatched());
         (0..8).for_each(|_| class.ran_inline(SLOW, 0));
         assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn the_mean_follows_the_calls() {
+        let class = RouteClass::new(Some(Pin::Blocking));
+        assert_eq!(class.expected(), None);
+        class.ran_dispatched(SLOW, 0);
+        assert_eq!(class.expected(), Some(SLOW));
+        (0..100).for_each(|_| class.ran_dispatched(QUICK, 0));
+        assert!(class.expected().unwrap() < QUICK * 2);
     }
 
     #[test]

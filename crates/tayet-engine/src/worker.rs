@@ -63,6 +63,8 @@ pub(crate) struct Call {
     /// Where its body still arrives, the pipe that it comes through.
     pub(crate) pipe: Option<Arc<BodyPipe>>,
     pub(crate) queued_at: Moment,
+    /// How long its handler will take, as far as the route's earlier calls tell.
+    pub(crate) expected: Option<Duration>,
 }
 
 /// A written body on its way to a worker.
@@ -88,6 +90,14 @@ impl Job {
         match self {
             Self::Call(call) => call.queued_at,
             Self::Write(write) => write.queued_at,
+        }
+    }
+
+    /// How long it will take, as far as one can tell.
+    pub(crate) fn expected(&self) -> Option<Duration> {
+        match self {
+            Self::Call(call) => call.expected,
+            Self::Write(_) => None,
         }
     }
 }
@@ -154,7 +164,7 @@ impl Worker {
 
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) {
-        let Call { mut request, asked, pipe, queued_at } = call;
+        let Call { mut request, asked, pipe, queued_at, .. } = call;
         let started = Moment::now();
         let mut response = self.shared.handle(&mut request);
         let now = Moment::now();
