@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, post};
+use tayet::metrics::Metrics;
+use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, health, post};
 
 use crate::items::{self, Listing};
 
@@ -29,6 +30,9 @@ pub(crate) fn router() -> Router {
         .route("/echo", post(|body: Bytes| body))
         .route("/upload", post(upload))
         .get("/panic", panic)
+        .get("/metrics", Metrics::new())
+        .get("/healthz", health::live)
+        .get("/readyz", health::ready)
 }
 
 #[derive(Deserialize)]

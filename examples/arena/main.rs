@@ -19,9 +19,9 @@ use crate::options::Options;
 use crate::signals::Signals;
 
 fn main() -> tayet::Result {
-    let options = Options::parse();
+    let config = Options::parse().config()?;
     let signals = Signals::new()?;
-    let server = options.apply(Server::new(endpoints::router()))?.start()?;
+    let server = Server::new(endpoints::router()).config(&config)?.start()?;
     for address in server.addresses() {
         match address {
             Address::Ip(address) => println!("listening on http://{address}"),

@@ -3,21 +3,23 @@
 use std::num::NonZeroUsize;
 
 use clap::{Parser, ValueEnum};
-use tayet::{Address, ExecutionModel, Server};
+use tayet::{Address, Config, ExecutionModel};
 
 /// An application of small, exact endpoints for benchmarks and for tests over the wire.
+///
+/// Limits and all that has no flag are taken from the environment, such as TAYET_MAX_BODY_BYTES.
 #[derive(Debug, Parser)]
 #[command(name = "arena", version)]
 pub(crate) struct Options {
     /// Where to listen: 127.0.0.1:8080, [::1]:0, :8080 or unix:/run/arena.sock; may be given several times
-    #[arg(long, value_name = "ADDRESS", default_value = tayet::DEFAULT_LISTEN)]
+    #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Address>,
 
     /// Which threads run handlers: task-pool[:MOST], thread-pool:THREADS or inline
-    #[arg(long, value_name = "MODEL", default_value = "task-pool")]
-    execution: ExecutionModel,
+    #[arg(long, value_name = "MODEL")]
+    execution: Option<ExecutionModel>,
 
-    /// How many event loops there are [default: the number of cores]
+    /// How many event loops there are
     #[arg(long, value_name = "COUNT")]
     loops: Option<NonZeroUsize>,
 
@@ -28,6 +30,10 @@ pub(crate) struct Options {
     /// Expect a PROXY protocol header at the start of every connection
     #[arg(long)]
     proxy_protocol: bool,
+
+    /// Proxies whose X-Forwarded-* fields are believed: networks and addresses, separated by commas
+    #[arg(long, value_name = "CIDR")]
+    trusted_proxies: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -38,20 +44,30 @@ enum Io {
 }
 
 impl Options {
-    /// The server as it is told to be.
-    pub(crate) fn apply(self, server: Server) -> tayet::Result<Server> {
+    /// The environment's settings, with those of the command line in their place.
+    pub(crate) fn config(&self) -> tayet::Result<Config> {
         if self.io == Io::IoUring {
             return Err(
                 std::io::Error::other("this version is built without io_uring; use --io epoll").into()
             );
         }
-        let mut server = server.execution(self.execution).proxy_protocol(self.proxy_protocol);
-        for address in self.listen {
-            server = server.bind(address.to_string())?;
+        let mut config = Config::new().with_environment()?;
+        for (name, text) in self.settings() {
+            config = config.with(name, &text)?;
         }
-        Ok(match self.loops {
-            Some(loops) => server.loops(loops.get()),
-            None => server,
-        })
+        Ok(config)
+    }
+
+    fn settings(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let listen = self.listen.iter().map(Address::to_string).collect::<Vec<_>>().join(",");
+        [
+            ("listen", Some(listen).filter(|listen| !listen.is_empty())),
+            ("execution", self.execution.map(|model| model.to_string())),
+            ("loops", self.loops.map(|loops| loops.to_string())),
+            ("proxy_protocol", self.proxy_protocol.then(|| true.to_string())),
+            ("trusted_proxies", self.trusted_proxies.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)))
     }
 }
