@@ -181,4 +181,19 @@ mod tests {
         lines.begin_line(7);
         assert!(lines.is_worth_a_try(b"abc\td\r\n"));
     }
+
+    #[test]
+    fn no_byte_of_a_dripped_line_is_looked_at_again() {
+        let line = b"X: some value\twith all sorts of bytes \xff\r\n";
+        let mut lines = Lines::default();
+        for length in 1..line.len() {
+            let bytes = &line[..length];
+            if lines.is_worth_a_try(bytes) {
+                assert_eq!(length, 1, "only the first byte is tried");
+                lines.wait_for_more(bytes);
+            }
+            assert_eq!(lines.scanned, length - usize::from(bytes.ends_with(b"\r")));
+        }
+        assert!(lines.is_worth_a_try(line));
+    }
 }
