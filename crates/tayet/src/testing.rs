@@ -13,7 +13,8 @@ use crate::{Request, Response, Router};
 
 /// Asks a router, on the thread of the test: no sockets, no server.
 ///
-/// What only a server does is not there: limits, time-outs, deferred answers, and bodies that arrive slowly.
+/// What only a server does is not there: limits but that of the body, time-outs, deferred answers, and bodies that arrive
+/// slowly. A handler's panic goes on into the test.
 ///
 /// ```
 /// use tayet::{Router, testing::TestClient};

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use http::HeaderName;
 use ipnet::IpNet;
@@ -125,12 +124,17 @@ impl Middleware for TrustedProxies {
             if let Some(host) = hop.host {
                 request.extensions_mut().insert(Host(host));
             }
-            if let Some(scheme) = hop.scheme.and_then(|scheme| http::uri::Scheme::from_str(&scheme).ok()) {
+            if let Some(scheme) = hop.scheme.as_deref().and_then(known_scheme) {
                 request.extensions_mut().insert(Scheme(scheme));
             }
         }
         next.run(request)
     }
+}
+
+fn known_scheme(text: &str) -> Option<http::uri::Scheme> {
+    let schemes = [http::uri::Scheme::HTTP, http::uri::Scheme::HTTPS];
+    schemes.into_iter().find(|scheme| scheme.as_str().eq_ignore_ascii_case(text))
 }
 
 /// The three lists are read from their ends together; a list that is too short gives its first element.

@@ -1,0 +1,190 @@
+//! A router behind a real server and real sockets.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use tayet::metrics::Metrics;
+use tayet::{
+    Body, BodyStream, ExecutionModel, Handler, Limits, RemoteAddr, Request, Response, Router, Server,
+    ServerHandle, State, health,
+};
+
+/// Starts a server at a free port.
+fn start(router: Router, execution: ExecutionModel) -> ServerHandle {
+    Server::new(router).bind("127.0.0.1:0").unwrap().loops(1).execution(execution).start().unwrap()
+}
+
+fn connect(server: &ServerHandle) -> TcpStream {
+    let socket = TcpStream::connect(server.addresses()[0].to_string()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket
+}
+
+/// Sends a request and reads to the connection's end.
+fn exchange(server: &ServerHandle, request: &str) -> String {
+    let mut socket = connect(server);
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn get(server: &ServerHandle, target: &str) -> String {
+    exchange(server, &format!("GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+}
+
+fn body(response: &str) -> &str {
+    response.split_once("\r\n\r\n").expect("a head").1
+}
+
+fn stop(server: ServerHandle) {
+    server.shutdown();
+    server.join();
+}
+
+#[test]
+fn the_same_router_serves_in_every_model() {
+    for execution in
+        [ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 2 }, ExecutionModel::Inline]
+    {
+        let router = Router::new()
+            .get("/", || "Hello, World!")
+            .get("/users/{id}", |tayet::Path(id): tayet::Path<u32>| format!("user {id}"))
+            .post("/sum", |tayet::Json(list): tayet::Json<Vec<u32>>| list.iter().sum::<u32>().to_string())
+            .get("/remote", |RemoteAddr(remote): RemoteAddr| remote.ip().unwrap().ip().to_string())
+            .get("/panic", || -> &str { panic!("on purpose") });
+        let server = start(router, execution);
+        assert_eq!(body(&get(&server, "/")), "Hello, World!");
+        assert_eq!(body(&get(&server, "/users/7")), "user 7");
+        assert_eq!(body(&get(&server, "/remote")), "127.0.0.1");
+        assert!(get(&server, "/users/x").starts_with("HTTP/1.1 400 "));
+        assert!(get(&server, "/nowhere").starts_with("HTTP/1.1 404 "));
+        assert!(get(&server, "/panic").starts_with("HTTP/1.1 500 "));
+        let post = "POST /sum HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n\
+                    Content-Length: 7\r\n\r\n[1,2,3]";
+        assert_eq!(body(&exchange(&server, post)), "6");
+        let head = exchange(&server, "HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        assert!(head.contains("content-length: 13\r\n") && body(&head).is_empty(), "{head}");
+        let options = exchange(&server, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        assert!(options.contains("allow: GET, HEAD, POST, OPTIONS\r\n"), "{options}");
+        stop(server);
+    }
+}
+
+#[test]
+fn bodies_are_limited_streamed_and_written() {
+    fn count(mut body: BodyStream) -> tayet::Result<String> {
+        Ok(std::io::copy(&mut body, &mut std::io::sink())?.to_string())
+    }
+    fn lines() -> Response {
+        Response::new(Body::from_writer(|out| (0..3).try_for_each(|n| writeln!(out, "{n}"))))
+    }
+    let router = Router::new()
+        .post("/small", (|body: String| body).max_body_bytes(4))
+        .post("/count", count)
+        .get("/lines", lines);
+    let server = start(router, ExecutionModel::default());
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        exchange(&server, &(head + body))
+    };
+    assert_eq!(body(&post("/small", "1234")), "1234");
+    assert!(post("/small", "12345").starts_with("HTTP/1.1 413 "));
+    assert_eq!(body(&post("/count", &"x".repeat(3_000_000))), "3000000");
+    let lines = get(&server, "/lines");
+    assert!(lines.contains("transfer-encoding: chunked") && body(&lines).contains("0\n1\n2\n"), "{lines}");
+    stop(server);
+}
+
+#[test]
+fn answers_may_come_later_or_too_late() {
+    fn later(request: &mut Request) -> Response {
+        let responder = request.defer();
+        thread::spawn(move || responder.respond(Response::new("later")));
+        Response::default()
+    }
+    fn never(State(gate): State<Arc<Mutex<mpsc::Receiver<()>>>>) -> &'static str {
+        let _ = gate.lock().unwrap().recv();
+        "too late"
+    }
+    let (open, gate) = mpsc::channel();
+    let router = Router::new()
+        .get("/later", later)
+        .get("/never", never.timeout(Duration::from_millis(20)))
+        .with_state(Arc::new(Mutex::new(gate)));
+    let server = start(router, ExecutionModel::default());
+    assert_eq!(body(&get(&server, "/later")), "later");
+    assert!(get(&server, "/never").starts_with("HTTP/1.1 503 "));
+    drop(open);
+    stop(server);
+}
+
+#[test]
+fn figures_and_health_are_there() {
+    let router = Router::new()
+        .get("/", || "hello")
+        .get("/metrics", Metrics::new())
+        .get("/healthz", health::live)
+        .get("/readyz", health::ready);
+    let server = start(router, ExecutionModel::default());
+    for _ in 0..3 {
+        get(&server, "/");
+    }
+    get(&server, "/nowhere");
+    assert_eq!(body(&get(&server, "/healthz")), "ok");
+    assert_eq!(body(&get(&server, "/readyz")), "ok");
+    let metrics = get(&server, "/metrics");
+    for line in [
+        "tayet_requests_total{route=\"GET /\",status=\"200\"} 3",
+        "tayet_requests_total{route=\"fallback\",status=\"404\"} 1",
+        "tayet_request_duration_seconds_count{route=\"GET /\"} 3",
+        "tayet_connections_accepted_total 7",
+        "tayet_route_dispatched{route=\"GET /\"} 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+    }
+    stop(server);
+}
+
+#[test]
+fn shutdown_answers_what_is_under_way_and_says_that_it_is_not_ready() {
+    let (entered, entries) = mpsc::channel();
+    let (open, gate) = mpsc::channel::<()>();
+    type Gate = (mpsc::Sender<()>, Arc<Mutex<mpsc::Receiver<()>>>);
+    fn slow(State((entered, gate)): State<Gate>, server: ServerHandle) -> String {
+        entered.send(()).unwrap();
+        let _ = gate.lock().unwrap().recv();
+        format!("{:?} {}", health::ready(Some(server.clone())), server.is_shutting_down())
+    }
+    let router = Router::new().get("/slow", slow).with_state((entered, Arc::new(Mutex::new(gate))));
+    let server = start(router, ExecutionModel::default());
+    let client = {
+        let server = server.clone();
+        thread::spawn(move || get(&server, "/slow"))
+    };
+    entries.recv().unwrap();
+    server.shutdown();
+    drop(open);
+    assert_eq!(body(&client.join().unwrap()), "(503, \"shutting down\") true");
+    server.join();
+}
+
+#[test]
+fn what_cannot_be_listened_on_is_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let foreign = listener.local_addr().unwrap().to_string();
+    let error = Server::new(Router::new()).bind(&foreign).unwrap().start().unwrap_err().to_string();
+    assert!(error.contains(&foreign), "{error}");
+    let error = Server::new(Router::new()).bind("nowhere").unwrap_err().to_string();
+    assert!(error.contains("'nowhere'"), "{error}");
+    let limits = Limits { head_timeout_ms: 0, ..Limits::default() };
+    let error = Server::new(Router::new()).bind("127.0.0.1:0").unwrap().limits(limits).start().unwrap_err();
+    assert!(error.to_string().contains("head_timeout_ms"), "{error}");
+}
