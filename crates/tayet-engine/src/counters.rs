@@ -1,13 +1,12 @@
 //! Where the figures are counted: a shard a loop, written by its holder alone.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
 
+use crate::sync::{Mutex, lock};
 use crate::{Histogram, MetricsSnapshot, RouteMetrics};
 
 /// A counter that one thread at a time writes and any may read: adding is a plain load and store.
@@ -43,7 +42,7 @@ pub(crate) struct Shard {
     pub(crate) queue_wait: HistogramCounters,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RouteCounters {
     statuses: [Counter; COMMON_STATUSES.len()],
     rare_statuses: Mutex<BTreeMap<u16, u64>>,
@@ -59,7 +58,7 @@ const COMMON_STATUSES: [u16; 24] = [
 impl Shard {
     pub(crate) fn new(routes: usize) -> Self {
         Self {
-            routes: (0..routes).map(|_| RouteCounters::default()).collect(),
+            routes: (0..routes).map(|_| RouteCounters::new()).collect(),
             connections_accepted: Counter::default(),
             connections_open: Counter::default(),
             connections_timed_out: Counter::default(),
@@ -78,7 +77,7 @@ impl Shard {
         match COMMON_STATUSES.iter().position(|&common| common == status.as_u16()) {
             Some(at) => counters.statuses[at].add(1),
             None => {
-                let mut rare = counters.rare_statuses.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut rare = lock(&counters.rare_statuses);
                 *rare.entry(status.as_u16()).or_default() += 1;
             }
         }
@@ -103,9 +102,17 @@ impl Shard {
 }
 
 impl RouteCounters {
+    fn new() -> Self {
+        Self {
+            statuses: Default::default(),
+            rare_statuses: Mutex::new(BTreeMap::new()),
+            duration: HistogramCounters::default(),
+        }
+    }
+
     fn add_to(&self, route: &mut RouteMetrics) {
         let common = COMMON_STATUSES.iter().zip(&self.statuses).map(|(&status, count)| (status, count.get()));
-        let rare = self.rare_statuses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rare = lock(&self.rare_statuses).clone();
         for (status, count) in common.chain(rare).filter(|(_, count)| *count > 0) {
             match route.statuses.iter_mut().find(|(known, _)| *known == status) {
                 Some((_, sum)) => *sum += count,

@@ -1,8 +1,8 @@
 //! Starting and stopping: listeners, loops, threads.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tayet_net::{Address, Driver, Epoll, Listener, PeerAddress};
@@ -14,7 +14,7 @@ use crate::monitor::{self, Monitor};
 use crate::pool::{Pool, Size};
 use crate::route_class::RouteClass;
 use crate::shared::{RouteState, Shared};
-use crate::sync::lock;
+use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::worker;
 use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service};
 
@@ -104,7 +104,7 @@ impl Engine {
     pub fn join(&self) {
         let mut running = lock(&self.shared.running_loops);
         while *running > 0 {
-            running = self.shared.loop_stopped.wait(running).unwrap_or_else(PoisonError::into_inner);
+            running = wait(&self.shared.loop_stopped, running);
         }
         drop(running);
         self.shared.monitor.stop();

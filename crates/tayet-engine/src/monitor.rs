@@ -1,7 +1,7 @@
 //! The monitor: takes loops from handlers that overrun, and lets the pool grow.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tayet_net::{Moment, ThreadActivity};
 use crate::event_loop::Loop;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
+use crate::sync::{Mutex, lock};
 use crate::worker;
 
 /// How often the monitor looks. 1 ms.
@@ -32,7 +33,6 @@ pub(crate) struct Monitor {
 
 /// One loop, watched. On a cache line of its own, since its thread writes here every turn.
 #[repr(align(64))]
-#[derive(Default)]
 struct Watch {
     is_awake: AtomicBool,
     driving: Mutex<Option<Driving>>,
@@ -48,7 +48,7 @@ pub(crate) struct Driving {
 impl Monitor {
     pub(crate) fn new(loops: usize) -> Self {
         Self {
-            posts: (0..loops).map(|_| Watch::default()).collect(),
+            posts: (0..loops).map(|_| Watch::new()).collect(),
             is_asleep: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             thread: OnceLock::new(),
@@ -56,11 +56,11 @@ impl Monitor {
     }
 
     pub(crate) fn set_driving(&self, index: usize, driving: Driving) {
-        *self.posts[index].lock() = Some(driving);
+        *lock(&self.posts[index].driving) = Some(driving);
     }
 
     pub(crate) fn clear_driving(&self, index: usize) {
-        *self.posts[index].lock() = None;
+        *lock(&self.posts[index].driving) = None;
     }
 
     /// The loop has something to do.
@@ -102,8 +102,8 @@ impl Monitor {
 }
 
 impl Watch {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Driving>> {
-        self.driving.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new() -> Self {
+        Self { is_awake: AtomicBool::new(false), driving: Mutex::new(None) }
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 /// Looks at one loop; takes it if its call has overrun.
 fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<Box<Loop>> {
-    let guard = post.lock();
+    let guard = lock(&post.driving);
     let driving = guard.as_ref()?;
     let Some(published) = driving.slot.published() else {
         *suspect = None;

@@ -1,14 +1,15 @@
 //! The threads that run what loops hand over, and that stand by to drive a loop which has lost its thread.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
 use tayet_net::Moment;
 
 use crate::event_loop::Loop;
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::worker::Job;
 
 /// How many threads a pool has.
@@ -105,7 +106,7 @@ impl Seat {
 impl Pool {
     pub(crate) fn new(size: Size, queue_capacity: usize, idle_timeout: Duration) -> Self {
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(State::default()),
             size,
             queue_capacity,
             idle_timeout,
@@ -321,7 +322,7 @@ impl Pool {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 }

@@ -12,7 +12,7 @@ use tayet_http1::Refusal;
 
 use crate::mailbox::Message;
 use crate::peer::Peer;
-use crate::sync::{Condvar, Mutex, lock};
+use crate::sync::{Condvar, Mutex, lock, wait};
 
 /// How long a 100 (25 bytes, on a connection with nothing else to send) may take to be sent.
 const CONTINUE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -264,7 +264,7 @@ impl PipeReader {
             if std::mem::take(&mut state.awaits_continue) {
                 self.send_continue()?;
             }
-            state = self.pipe.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = wait(&self.pipe.changed, state);
         }
     }
 

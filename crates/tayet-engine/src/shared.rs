@@ -1,13 +1,14 @@
 //! What all threads of an engine share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 
 use crate::counters::Shard;
 use crate::mailbox::Mailbox;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
+use crate::sync::{Condvar, Mutex};
 use crate::{BodyUse, ExecutionModel, Limits, Service};
 
 /// The engine's common ground: set up once, then read by all.

@@ -20,6 +20,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Waits on a condition variable; for poison as [`lock`].
+pub(crate) fn wait<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
 /// [`std::cell::UnsafeCell`] with loom's face, so that one source serves both.
 #[cfg(not(loom))]
 #[derive(Debug)]

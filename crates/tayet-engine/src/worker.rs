@@ -23,6 +23,7 @@ use crate::pool::{Assignment, Seat};
 use crate::request_body::BodyPipe;
 use crate::shared::Shared;
 use crate::slot::Slot;
+use crate::sync::lock;
 use crate::{BodyWriter, ExecutionModel, Request, Response, problem};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
@@ -290,7 +291,7 @@ impl Shared {
     fn stopped(&self, the_loop: Box<Loop>) {
         self.monitor.clear_driving(the_loop.index());
         drop(the_loop);
-        *self.running_loops.lock().unwrap_or_else(std::sync::PoisonError::into_inner) -= 1;
+        *lock(&self.running_loops) -= 1;
         self.loop_stopped.notify_all();
     }
 }

@@ -245,7 +245,7 @@ fn a_full_queue_answers_503_and_says_when_to_come_back() {
     for client in &mut clients {
         write!(client.get_mut(), "GET /sleep HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     }
-    let answers = clients.iter_mut().map(|client| read_answer(client)).collect::<Vec<_>>();
+    let answers = clients.iter_mut().map(read_answer).collect::<Vec<_>>();
     let (served, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert!(!served.is_empty() && !refused.is_empty());
     for answer in refused {
