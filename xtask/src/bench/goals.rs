@@ -61,6 +61,7 @@ pub(super) fn assess(scenarios: &[Results]) -> Vec<Goal> {
         goal(
             "hello, 64 connections: CPU a request, task pool over the bare epoll loop",
             measured.ratio("hello-64", TAYET, FLOOR, Figure::CpuUsPerRequest),
+            // What the two demands above come to together.
             (2, AtMost(1.21), Some(AtMost(1.05))),
         ),
         goal(

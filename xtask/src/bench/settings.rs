@@ -54,13 +54,16 @@ pub(super) struct Settings {
 impl BenchArgs {
     pub(super) fn settings(&self) -> Settings {
         let default = if self.quick { (1, 1) } else { (ROUNDS, LOAD_SECONDS) };
+        let rounds = self.rounds.unwrap_or(default.0);
+        let load_seconds = self.seconds.unwrap_or(default.1);
+        let is_thorough = !self.quick && rounds >= ROUNDS && load_seconds >= LOAD_SECONDS;
         Settings {
-            rounds: self.rounds.unwrap_or(default.0),
-            load_seconds: self.seconds.unwrap_or(default.1),
+            rounds,
+            load_seconds,
             idle_connections: IDLE_CONNECTIONS,
             repeats_when_disturbed: if self.quick { 0 } else { REPEATS_WHEN_DISTURBED },
             warms_up: !self.quick,
-            is_complete: !self.quick && self.only().is_empty() && self.peers.is_empty(),
+            is_complete: is_thorough && self.only().is_empty() && self.peers.is_empty(),
         }
     }
 
@@ -158,7 +161,8 @@ mod tests {
     #[test]
     fn only_the_whole_is_complete() {
         assert!(args("").settings().is_complete);
-        for line in ["--quick", "--only json", "--peers none", "--instructions"] {
+        for line in ["--quick", "--only json", "--peers none", "--instructions", "--rounds 2", "--seconds 1"]
+        {
             assert!(!args(line).settings().is_complete, "{line}");
         }
     }
