@@ -193,7 +193,8 @@ pub(crate) fn serve_with(
     Ok(Engine { shared, addresses })
 }
 
-fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Service>) -> Shared {
+/// What an engine's threads are to share.
+pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Service>) -> Shared {
     let limits = config.limits.clone();
     let routes = service.routes().into_iter().map(|route| RouteState {
         label: route.label,

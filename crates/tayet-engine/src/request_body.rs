@@ -69,6 +69,23 @@ impl RequestBody {
         self.trailers.as_deref()
     }
 
+    /// Reads without blocking: what has arrived, `Some(0)` at the end, `None` when nothing is there. For simulations, whose
+    /// one thread must not wait for itself.
+    #[cfg(test)]
+    pub(crate) fn try_read(&mut self, into: &mut [u8]) -> Result<Option<usize>, BodyError> {
+        let Source::Arriving(reader) = &mut self.source else { return self.read_some(into).map(Some) };
+        let arrived = reader.take_arrived(&mut lock(&reader.pipe.state), into)?;
+        Ok(match arrived {
+            Some(Arrived::Bytes(count)) => Some(count),
+            Some(Arrived::End(trailers)) => {
+                self.trailers = trailers;
+                self.source = Source::Empty;
+                Some(0)
+            }
+            None => None,
+        })
+    }
+
     /// Reads as [`Read::read`] does, with the error as what it is.
     ///
     /// # Errors
@@ -248,24 +265,32 @@ impl PipeReader {
         }
         let mut state = lock(&self.pipe.state);
         loop {
-            if !state.arrived.is_empty() {
-                let count = state.arrived.read(into).unwrap_or(0);
-                if state.is_full && state.arrived.len() <= self.pipe.capacity_bytes / 2 {
-                    state.is_full = false;
-                    self.ask_for_more();
-                }
-                return Ok(Arrived::Bytes(count));
-            }
-            match &mut state.end {
-                Some(Ok(trailers)) => return Ok(Arrived::End(trailers.take())),
-                Some(Err(error)) => return Err(*error),
-                None => {}
-            }
-            if std::mem::take(&mut state.awaits_continue) {
-                self.send_continue()?;
+            if let Some(arrived) = self.take_arrived(&mut state, into)? {
+                return Ok(arrived);
             }
             state = wait(&self.pipe.changed, state);
         }
+    }
+
+    /// Takes what is there. `None` when nothing is; a client that waits for a 100 then has it.
+    fn take_arrived(&self, state: &mut PipeState, into: &mut [u8]) -> Result<Option<Arrived>, BodyError> {
+        if !state.arrived.is_empty() {
+            let count = state.arrived.read(into).unwrap_or(0);
+            if state.is_full && state.arrived.len() <= self.pipe.capacity_bytes / 2 {
+                state.is_full = false;
+                self.ask_for_more();
+            }
+            return Ok(Some(Arrived::Bytes(count)));
+        }
+        match &mut state.end {
+            Some(Ok(trailers)) => return Ok(Some(Arrived::End(trailers.take()))),
+            Some(Err(error)) => return Err(*error),
+            None => {}
+        }
+        if std::mem::take(&mut state.awaits_continue) {
+            self.send_continue()?;
+        }
+        Ok(None)
     }
 
     fn read_to_end(mut self, limit_bytes: usize) -> Result<(Bytes, Option<Box<HeaderMap>>), BodyError> {

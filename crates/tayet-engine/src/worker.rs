@@ -105,7 +105,7 @@ impl Job {
 
 fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let seat = Seat::of_current();
-    let mut worker = Worker { shared: Arc::clone(shared), date: DateCache::new(), buffer: Vec::new() };
+    let mut worker = Worker::new(Arc::clone(shared));
     if let Some(the_loop) = first {
         worker.drive(the_loop);
         shared.pool.leave_loop();
@@ -118,19 +118,23 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
                 worker.drive(the_loop);
                 shared.pool.leave_loop();
             }
-            Assignment::Run(Job::Call(call)) => worker.call(*call),
-            Assignment::Run(Job::Write(write)) => worker.write(*write),
+            Assignment::Run(job) => worker.run(job),
         }
     }
 }
 
-struct Worker {
+/// What a thread needs for its work.
+pub(crate) struct Worker {
     shared: Arc<Shared>,
     date: DateCache,
     buffer: Vec<u8>,
 }
 
 impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, date: DateCache::new(), buffer: Vec::new() }
+    }
+
     /// Drives a loop until it stops, or until it is taken while a handler runs.
     fn drive(&mut self, mut the_loop: Box<Loop>) {
         let lends = matches!(self.shared.execution, ExecutionModel::TaskPool { .. });
@@ -160,6 +164,14 @@ impl Worker {
                 let mut response = self.shared.handle(&mut request);
                 the_loop.answered(request, &mut response);
             }
+        }
+    }
+
+    /// Does what a loop has handed over.
+    pub(crate) fn run(&mut self, job: Job) {
+        match job {
+            Job::Call(call) => self.call(*call),
+            Job::Write(write) => self.write(*write),
         }
     }
 
@@ -258,7 +270,7 @@ fn write_body(
 }
 
 /// The answer of a handler that lost its loop goes by the loop's mailbox.
-fn answer_late(request: Request, response: Response) {
+pub(crate) fn answer_late(request: Request, response: Response) {
     if !request.is_deferred() {
         let peer = request.peer();
         let (token, exchange) = (peer.token, request.exchange());
@@ -268,7 +280,7 @@ fn answer_late(request: Request, response: Response) {
 
 impl Shared {
     /// Runs the handler of a request; its panic is a 500.
-    fn handle(&self, request: &mut Request) -> Response {
+    pub(crate) fn handle(&self, request: &mut Request) -> Response {
         match catch_unwind(AssertUnwindSafe(|| self.service.call(request))) {
             Ok(response) => response,
             Err(panic) => {
