@@ -214,6 +214,11 @@ impl Request {
         Responder::new(Arc::clone(&self.peer), self.exchange)
     }
 
+    /// Whether the handler has said that it answers later: what it returns is then not sent.
+    pub fn is_deferred(&self) -> bool {
+        self.is_deferred
+    }
+
     /// Values that middleware hands to handlers.
     pub fn extensions(&self) -> Option<&Extensions> {
         self.extensions.as_deref()
@@ -240,10 +245,6 @@ impl Request {
 
     pub(crate) fn exchange(&self) -> u32 {
         self.exchange
-    }
-
-    pub(crate) fn is_deferred(&self) -> bool {
-        self.is_deferred
     }
 
     /// The head, to be used again; what the handler left of the body is let go.

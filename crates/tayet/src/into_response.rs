@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::{Body, Problem, Response};
+use tayet_engine::BodyError;
+
+use crate::{Body, Problem, Rejection, Response};
 
 /// What a handler may return.
 ///
@@ -17,7 +19,9 @@ use crate::{Body, Problem, Response};
 /// | [`Json`](crate::Json), [`Html`](crate::Html) | what they say |
 /// | `()` | 200 without a body |
 /// | [`StatusCode`] | that status without a body |
+/// | [`HeaderMap`], `[(name, value); N]` | 200 with these header fields and without a body |
 /// | [`Redirect`](crate::Redirect), [`Problem`], [`Response`] | what they say |
+/// | [`Error`](crate::Error), [`Rejection`], [`BodyError`] | a [`Problem`] |
 /// | `Result<T, E>` | that of either |
 /// | `Option<T>` | `None` is a 404 |
 /// | `(part, .., T)` | `T`'s with [parts](IntoResponseParts) such as a status and header fields |
@@ -74,6 +78,24 @@ impl IntoResponse for StatusCode {
     }
 }
 
+impl IntoResponse for HeaderMap {
+    fn into_response(self) -> Response {
+        self.add_to(Response::default())
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>, const COUNT: usize> IntoResponse for [(N, V); COUNT] {
+    fn into_response(self) -> Response {
+        self.add_to(Response::default())
+    }
+}
+
+impl IntoResponse for BodyError {
+    fn into_response(self) -> Response {
+        Rejection::Body(self).into_response()
+    }
+}
+
 impl IntoResponse for Infallible {
     fn into_response(self) -> Response {
         match self {}
@@ -92,6 +114,12 @@ macro_rules! response_of_content {
 
 response_of_content!("text/plain; charset=utf-8": &'static str, String);
 response_of_content!("application/octet-stream": Bytes, Vec<u8>, &'static [u8], Body);
+
+impl<const LENGTH: usize> IntoResponse for &'static [u8; LENGTH] {
+    fn into_response(self) -> Response {
+        self.as_slice().into_response()
+    }
+}
 
 impl IntoResponse for Cow<'static, str> {
     fn into_response(self) -> Response {
@@ -223,6 +251,7 @@ mod tests {
         assert_eq!(content_type("a"), "text/plain; charset=utf-8");
         assert_eq!(content_type(Cow::Borrowed("a")), "text/plain; charset=utf-8");
         assert_eq!(content_type(vec![1]), "application/octet-stream");
+        assert_eq!(content_type(b"a"), "application/octet-stream");
         assert_eq!(content_type(([("content-type", "image/png")], vec![1])), "image/png");
     }
 
@@ -239,6 +268,8 @@ mod tests {
         assert_eq!(None::<&str>.into_response().status(), 404);
         assert_eq!(Some("x").into_response().status(), 200);
         assert_eq!(Err::<&str, _>(StatusCode::GONE).into_response().status(), 410);
+        assert_eq!(Err::<&str, _>(BodyError::TooSlow).into_response().status(), 408);
+        assert_eq!([("a", "1")].into_response().headers()["a"], "1");
     }
 
     #[test]

@@ -1,4 +1,94 @@
 //! An application server for code that blocks.
+//!
+//! Handlers are plain functions on real threads: they may sleep, query a database or read a file, and no other connection
+//! waits for them. There is no `async`. Whoever knows axum knows Tayet.
+//!
+//! # Five minutes
+//!
+//! A [`Router`] says which [`Handler`] answers which request; a [`Server`] serves it.
+//!
+//! ```no_run
+//! use tayet::{Router, Server};
+//!
+//! fn main() -> tayet::Result<()> {
+//!     let app = Router::new().get("/", || "Hello, World!");
+//!     Server::new(app).bind("127.0.0.1:8080")?.run()
+//! }
+//! ```
+//!
+//! A handler's arguments say what it wants of the request, its result what it answers. What is not there, or wrong, is
+//! answered before the handler is called ([`Rejection`]).
+//!
+//! ```
+//! use std::sync::{Arc, Mutex};
+//! use serde::{Deserialize, Serialize};
+//! use tayet::testing::TestClient;
+//! use tayet::{Json, OrStatus, Path, Query, Router, State, StatusCode};
+//!
+//! #[derive(Clone, Serialize, Deserialize)]
+//! struct Note {
+//!     text: String,
+//! }
+//!
+//! type Notes = Arc<Mutex<Vec<Note>>>;
+//!
+//! #[derive(Deserialize)]
+//! struct Page {
+//!     #[serde(default)]
+//!     skip: usize,
+//! }
+//!
+//! fn list(State(notes): State<Notes>, Query(page): Query<Page>) -> Json<Vec<Note>> {
+//!     Json(notes.lock().unwrap().iter().skip(page.skip).cloned().collect())
+//! }
+//!
+//! fn add(State(notes): State<Notes>, Json(note): Json<Note>) -> StatusCode {
+//!     notes.lock().unwrap().push(note);
+//!     StatusCode::CREATED
+//! }
+//!
+//! fn one(State(notes): State<Notes>, Path(index): Path<usize>) -> tayet::Result<Json<Note>> {
+//!     let note = notes.lock().unwrap().get(index).cloned();
+//!     Ok(Json(note.or_status(StatusCode::NOT_FOUND, "there are not that many notes")?))
+//! }
+//!
+//! let app: Router = Router::new()
+//!     .get("/notes", list)
+//!     .post("/notes", add)
+//!     .get("/notes/{index}", one)
+//!     .with_state(Notes::default());
+//!
+//! // No sockets are needed to test it.
+//! let client = TestClient::new(app);
+//! assert_eq!(client.post("/notes").json(r#"{"text":"milk"}"#).send().status(), 201);
+//! assert_eq!(client.get("/notes/0").send().text(), r#"{"text":"milk"}"#);
+//! assert_eq!(client.get("/notes/7").send().status(), 404);
+//! assert_eq!(client.get("/notes?skip=x").send().status(), 400);
+//! ```
+//!
+//! | to | there is |
+//! | --- | --- |
+//! | take parts of a request | [`Path`], [`Query`], [`Json`], [`Form`], [`Cookies`], [`State`], [`RemoteAddr`], [`Bytes`], `String`, ...; [`FromRequestParts`] for your own |
+//! | have all of it | `fn(&mut Request) -> ..`, or `&mut Request` as the last argument |
+//! | answer | everything that is [`IntoResponse`]: text, [`Json`], [`Html`], [`Redirect`], [`StatusCode`], tuples of these |
+//! | fail | [`Result`] with `?`: an [`Error`] is a 500 that is logged; [`OrStatus`] and [`Problem`] say more |
+//! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
+//! | read a large body | [`BodyStream`] |
+//! | write a large answer | [`Body::from_writer`] |
+//! | answer later, from another thread | [`Request::defer`] |
+//! | stop, look inside | [`ServerHandle`], [`metrics::Metrics`], [`health`] |
+//! | configure | [`Limits`], [`ExecutionModel`], [`Config`] for files and the environment |
+//!
+//! # Where handlers run
+//!
+//! By default ([`ExecutionModel::TaskPool`]) a handler runs on the event loop's own thread, which costs nothing; if it blocks,
+//! another thread goes on with the loop. Routes that block often are soon handed to a pool straight away, and come back if
+//! they become quick. Nothing need be annotated; [`Handler::blocking`] and [`Handler::inline`] are for those who know better.
+//!
+//! # Not here
+//!
+//! Handlers that are `async`: where tens of thousands of requests wait at the same time for other services, an asynchronous
+//! framework needs less memory.
 
 mod app;
 mod automatic;

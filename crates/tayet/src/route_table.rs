@@ -72,12 +72,12 @@ impl RouteTable {
         take: &mut impl FnMut(PathId, &Captures) -> Option<T>,
     ) -> Option<T> {
         let node = &self.nodes[node];
-        let end = path[start..].find('/').map_or(path.len(), |length| start + length);
+        let (end, is_encoded) = scan_segment(path, start);
         let mut go_on = |next: usize, captures: &mut Captures| match end == path.len() {
             true => self.nodes[next].end.and_then(|id| take(id, captures)),
             false => self.descend(next, path, end + 1, captures, take),
         };
-        if let Some(next) = node.literal(&path[start..end])
+        if let Some(next) = node.literal(&path[start..end], is_encoded)
             && let Some(taken) = go_on(next, captures)
         {
             return Some(taken);
@@ -144,16 +144,34 @@ impl RouteTable {
 
 impl Node {
     /// The child for a raw segment. Only one that has a `%` needs decoding.
-    fn literal(&self, raw: &str) -> Option<usize> {
-        let child = |text: &str| {
-            let at = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(text)).ok()?;
-            Some(self.literals[at].1)
-        };
+    fn literal(&self, raw: &str, is_encoded: bool) -> Option<usize> {
         if self.literals.is_empty() {
             return None;
         }
-        if raw.contains('%') { child(&percent_decode_str(raw).decode_utf8().ok()?) } else { child(raw) }
+        if is_encoded {
+            return self.child(&percent_decode_str(raw).decode_utf8().ok()?);
+        }
+        self.child(raw)
     }
+
+    fn child(&self, text: &str) -> Option<usize> {
+        let at = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(text)).ok()?;
+        Some(self.literals[at].1)
+    }
+}
+
+/// Where the segment that begins at `start` ends, and whether it has a `%`. Segments are short: a plain loop finds both
+/// sooner than a search for each.
+fn scan_segment(path: &str, start: usize) -> (usize, bool) {
+    let mut is_encoded = false;
+    for (at, &byte) in path.as_bytes().iter().enumerate().skip(start) {
+        match byte {
+            b'/' => return (at, is_encoded),
+            b'%' => is_encoded = true,
+            _ => {}
+        }
+    }
+    (path.len(), is_encoded)
 }
 
 /// FNV-1a: quick for short keys. The table's keys are the application's own, so nobody can make them collide.

@@ -105,6 +105,32 @@ impl Server {
         Ok(handle)
     }
 
+    /// Serves as [`Server::run`] does, and calls `ready` once connections are accepted and signals are heard.
+    ///
+    /// ```no_run
+    /// use tayet::{Router, Server};
+    ///
+    /// fn main() -> tayet::Result<()> {
+    ///     let server = Server::new(Router::new().get("/", || "hello")).bind("127.0.0.1:0")?;
+    ///     server.run_with(|handle| println!("listening on {}", handle.addresses()[0]))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::start`].
+    pub fn run_with(self, ready: impl FnOnce(&ServerHandle)) -> Result {
+        let signals = Signals::new([SIGTERM, SIGINT])?;
+        let handle = self.start()?;
+        let waiting = signals.handle();
+        let waiter = shut_down_on(signals, handle.clone())?;
+        ready(&handle);
+        handle.join();
+        waiting.close();
+        let _ = waiter.join();
+        Ok(())
+    }
+
     /// Serves until SIGTERM or SIGINT, then answers what is under way
     /// ([`Limits::shutdown_deadline_ms`]) and returns. A second signal ends the process at once.
     ///
@@ -112,17 +138,11 @@ impl Server {
     ///
     /// As [`Server::start`].
     pub fn run(self) -> Result {
-        let signals = Signals::new([SIGTERM, SIGINT])?;
-        let handle = self.start()?;
-        for address in handle.addresses() {
-            tracing::info!("listening on {address}");
-        }
-        let waiting = signals.handle();
-        let waiter = shut_down_on(signals, handle.clone())?;
-        handle.join();
-        waiting.close();
-        let _ = waiter.join();
-        Ok(())
+        self.run_with(|handle| {
+            for address in handle.addresses() {
+                tracing::info!("listening on {address}");
+            }
+        })
     }
 }
 

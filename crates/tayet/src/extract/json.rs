@@ -39,6 +39,9 @@ use crate::{Context, FromRequest, IntoResponse, Problem, Rejection, Request, Res
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
+/// Room for a usual answer, so that it grows seldom.
+const INITIAL_BYTES: usize = 1024;
+
 impl<S, T: DeserializeOwned> FromRequest<S> for Json<T> {
     const BODY: BodyUse = BodyUse::Buffered;
     type Rejection = Rejection;
@@ -66,8 +69,9 @@ impl<S, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        match serde_json::to_vec(&self.0) {
-            Ok(json) => {
+        let mut json = Vec::with_capacity(INITIAL_BYTES);
+        match serde_json::to_writer(&mut json, &self.0) {
+            Ok(()) => {
                 Response::new(json).with_content_type(const { HeaderValue::from_static("application/json") })
             }
             Err(error) => {

@@ -37,6 +37,13 @@ use crate::{Context, FromRequestParts, Request};
 /// assert_eq!(client.get("/").send().text(), "1");
 /// assert_eq!(client.get("/").send().text(), "2");
 /// ```
+///
+/// ```compile_fail,E0308
+/// use tayet::{Router, Server, State};
+///
+/// let app = Router::new().get("/", |State(name): State<String>| name);
+/// Server::new(app); // the state is missing
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State<T>(pub T);
 

@@ -26,8 +26,8 @@ use crate::{Request, Response};
 /// and counted; the count is logged as a warning and is in [`AccessLog::dropped`]. What is queued when the last clone is
 /// dropped is written first.
 ///
-/// A request that is answered later ([`Request::defer`]) is logged with what its handler returned. What the server refuses
-/// before there is a route is not logged here.
+/// A request that is answered later ([`Request::defer`]) is logged without a status, when its handler returns. What the
+/// server refuses before there is a route is not logged here.
 ///
 /// ```
 /// use tayet::{AccessLog, Router};
@@ -136,7 +136,7 @@ impl Middleware for AccessLog {
             method: request.method().clone(),
             target: request.target().to_owned(),
             version: request.version(),
-            status: StatusCode::INTERNAL_SERVER_ERROR,
+            status: Some(StatusCode::INTERNAL_SERVER_ERROR),
             body_bytes: None,
             route: next.route().clone(),
             referer: None,
@@ -144,7 +144,7 @@ impl Middleware for AccessLog {
             request_id: None,
         };
         if let Ok(response) = &answered {
-            entry.status = response.status();
+            entry.status = (!request.is_deferred()).then(|| response.status());
             entry.body_bytes = response.body().length();
         }
         if self.format != AccessLogFormat::Common {

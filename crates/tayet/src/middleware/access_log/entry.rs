@@ -18,7 +18,8 @@ pub(super) struct Entry {
     pub(super) method: Method,
     pub(super) target: String,
     pub(super) version: Version,
-    pub(super) status: StatusCode,
+    /// `None` where the answer comes later.
+    pub(super) status: Option<StatusCode>,
     /// `None` where a writer makes the body.
     pub(super) body_bytes: Option<u64>,
     pub(super) route: MatchedRoute,
@@ -35,7 +36,7 @@ struct Line<'a> {
     method: &'a str,
     target: &'a str,
     version: &'a str,
-    status: u16,
+    status: Option<u16>,
     bytes: Option<u64>,
     duration_us: u128,
     route: &'a str,
@@ -69,11 +70,10 @@ impl Entry {
     fn write_common(&self, time: &str, out: &mut String) {
         let _ = write!(out, "{} - - [{time}] \"{} ", self.remote_text(), self.method);
         push_escaped(out, &self.target);
-        let _ = write!(out, " {:?}\" {} ", self.version, self.status.as_u16());
-        match self.body_bytes {
-            Some(0) | None => out.push('-'),
-            Some(bytes) => drop(write!(out, "{bytes}")),
-        }
+        let _ = write!(out, " {:?}\" ", self.version);
+        push_number(out, self.status.map(|status| status.as_u16().into()));
+        out.push(' ');
+        push_number(out, self.body_bytes.filter(|&bytes| bytes > 0));
     }
 
     fn write_json(&self, time: &str, out: &mut String) {
@@ -83,7 +83,7 @@ impl Entry {
             method: self.method.as_str(),
             target: &self.target,
             version: &format!("{:?}", self.version),
-            status: self.status.as_u16(),
+            status: self.status.map(|status| status.as_u16()),
             bytes: self.body_bytes,
             duration_us: self.duration.as_micros(),
             route: self.route.label(),
@@ -99,6 +99,13 @@ impl Entry {
             PeerAddress::Ip(address) => address.ip().to_canonical().to_string(),
             PeerAddress::Unix => "unix:".to_owned(),
         }
+    }
+}
+
+fn push_number(out: &mut String, number: Option<u64>) {
+    match number {
+        Some(number) => drop(write!(out, "{number}")),
+        None => out.push('-'),
     }
 }
 
@@ -157,7 +164,7 @@ impl Entry {
             method: Method::GET,
             target: "/a\"b".to_owned(),
             version: Version::HTTP_11,
-            status: StatusCode::OK,
+            status: Some(StatusCode::OK),
             body_bytes: Some(13),
             route: MatchedRoute::new("GET /{x}".to_owned(), None, std::iter::empty()),
             referer: None,
@@ -182,6 +189,14 @@ mod tests {
         let common = r#"192.0.2.1 - - [06/Nov/1994:08:49:37 +0000] "GET /a\"b HTTP/1.1" 200 13"#;
         assert_eq!(line(AccessLogFormat::Common), format!("{common}\n"));
         assert_eq!(line(AccessLogFormat::Combined), format!("{common} \"-\" \"curl\\x0a\\\"8\\\"\"\n"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_dash() {
+        let mut out = String::new();
+        let entry = Entry { status: None, body_bytes: None, ..Entry::example() };
+        entry.write(AccessLogFormat::Common, &mut Clock::default(), &mut out);
+        assert!(out.ends_with("HTTP/1.1\" - -\n"), "{out}");
     }
 
     #[test]
