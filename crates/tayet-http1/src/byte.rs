@@ -159,6 +159,10 @@ mod tests {
     fn trim_takes_spaces_and_tabs_only() {
         assert_eq!(trim(b" \t a b\t "), b"a b");
         assert_eq!(trim(b" a"), b"a");
+        assert_eq!(trim(b"  a"), b"a");
+        assert_eq!(trim(b"\ta"), b"a");
+        assert_eq!(trim(b" \ta"), b"a");
+        assert_eq!(trim(b"a "), b"a");
         assert_eq!(trim(b"\ta "), b"a");
         assert_eq!(trim(b"a"), b"a");
         assert_eq!(trim(b" \t "), b"");

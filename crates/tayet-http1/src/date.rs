@@ -70,4 +70,9 @@ mod tests {
         assert_eq!(text(UNIX_EPOCH + Duration::from_secs(LAST_SECOND)), "Fri, 31 Dec 9999 23:59:59 GMT");
         assert_eq!(text(UNIX_EPOCH + Duration::from_secs(LAST_SECOND + 1)), "Fri, 31 Dec 9999 23:59:59 GMT");
     }
+
+    #[test]
+    fn debug_output_is_the_date() {
+        assert_eq!(format!("{:?}", Date::from(UNIX_EPOCH)), "Date(Thu, 01 Jan 1970 00:00:00 GMT)");
+    }
 }

@@ -171,6 +171,8 @@ fn fields() {
     check(&[
         (b"GET / HTTP/1.1\r\nhOsT:a\r\n\r\n", "GET / @a 1.1 keep"),
         (b"GET / HTTP/1.1\r\nHost: \t a \t\r\n\r\n", "GET / @a 1.1 keep"),
+        (b"GET / HTTP/1.1\r\nHost:  a\r\n\r\n", "GET / @a 1.1 keep"),
+        (b"GET / HTTP/1.1\r\nHost:a \r\n\r\n", "GET / @a 1.1 keep"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nX:\r\nY: \r\n\r\n", "GET / @a 1.1 keep"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nX: b\tc \xc3\xa9\xff\r\n\r\n", "GET / @a 1.1 keep"),
         (b"GET / HTTP/1.1\r\nHost: a\r\n!#$%&'*+-.^_`|~: x\r\n\r\n", "GET / @a 1.1 keep"),
