@@ -5,8 +5,8 @@ use http::{Method, StatusCode, Version, header};
 use tayet_http1::{Date, Head, ResponseHead, ResponseLength};
 use tayet_net::Outgoing;
 
-use crate::Response;
 use crate::body::{Kind, Write};
+use crate::{Response, problem};
 
 /// Bodies up to this size are copied behind their head, so that one plain send takes both; larger ones are sent from
 /// where they lie.
@@ -58,6 +58,10 @@ pub(crate) struct Unsent {
 
 /// Appends the response to `out`, as far as it is there.
 pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
+    if response.status().is_informational() {
+        tracing::error!(status = %response.status(), "a handler answered with an interim status");
+        *response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
+    }
     let body = std::mem::take(&mut response.body_mut().0);
     let status = response.status();
     let mut keep_alive = asked.keep_alive && !wants_close(response);
@@ -98,7 +102,7 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
 
 /// Whether this status has no body, whatever the handler gave (RFC 9110 section 6.4.1).
 fn has_no_body(status: StatusCode) -> bool {
-    status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
 }
 
 fn wants_close(response: &Response) -> bool {
@@ -157,6 +161,12 @@ mod tests {
             !text.to_ascii_lowercase().contains("content-length") && text.ends_with("\r\n\r\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn an_interim_status_is_no_answer() {
+        let (text, _) = encoded(Response::empty(StatusCode::PROCESSING), GET);
+        assert!(text.starts_with("HTTP/1.1 500 "), "{text}");
     }
 
     #[test]

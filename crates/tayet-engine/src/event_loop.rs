@@ -360,7 +360,7 @@ impl Loop {
         let class = &self.shared.routes[route].class;
         match self.shared.execution {
             ExecutionModel::TaskPool { .. } => !class.is_dispatched() && self.shared.pool.may_run_inline(),
-            ExecutionModel::Inline => !class.is_dispatched(),
+            ExecutionModel::Inline => class.pin() != Some(crate::Pin::Blocking),
             ExecutionModel::ThreadPool { .. } => class.pin() == Some(crate::Pin::Inline),
         }
     }
@@ -500,6 +500,8 @@ impl Loop {
         {
             stream.pipe.finish(Err(BodyError::Disconnected));
         }
+        // Its handle to the socket goes first: if no handler has one, closing is all there is to do.
+        drop(connection);
         self.driver.detach(token);
         self.shard.connections_open.subtract(1);
         self.shared.open_connections.fetch_sub(1, Ordering::Relaxed);

@@ -62,10 +62,7 @@ impl Loop {
     pub(crate) fn answered(&mut self, request: Request, response: &mut Response) {
         let token = request.peer().token;
         let exchange = request.exchange();
-        let route = request.route().0 as usize;
-        let began = self.now;
         self.set_now();
-        self.shared.routes[route].class.ran_inline(self.now.since(began), self.now_ms);
         let is_deferred = request.is_deferred();
         self.recycle(request.into_head());
         if !is_deferred {
@@ -228,18 +225,13 @@ impl Loop {
         }
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let mut head = self.spare_heads.pop().unwrap_or_default();
-        let had_begun = connection.protocol.has_partial_head();
         let mut rest = input;
         let received = connection.protocol.receive_head(&mut rest, &mut head, &self.head_limits);
-        let has_begun = connection.protocol.has_partial_head();
         current.read += input.len() - rest.len();
         match received {
             Ok(true) => self.begin_request(token, head),
             Ok(false) => {
                 self.spare_heads.push(head);
-                if has_begun && !had_begun {
-                    self.set_deadline(token, self.now_ms + self.shared.limits.head_timeout_ms);
-                }
                 Progress::Done
             }
             Err(refusal) => {
@@ -530,6 +522,8 @@ impl Loop {
             self.close(token);
         } else if !connection.protocol.has_partial_head() {
             self.set_deadline(token, self.now_ms + self.shared.limits.keep_alive_timeout_ms);
+        } else if connection.deadline_ms > self.now_ms + self.shared.limits.head_timeout_ms {
+            self.set_deadline(token, self.now_ms + self.shared.limits.head_timeout_ms);
         }
     }
 

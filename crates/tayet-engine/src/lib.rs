@@ -10,6 +10,7 @@ mod body_writer;
 mod clock;
 mod connection;
 mod counters;
+mod doze;
 mod engine;
 mod event_loop;
 mod exchange;

@@ -1,16 +1,15 @@
 //! The monitor: takes loops from handlers that overrun, and lets the pool grow.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tayet_net::{Moment, ThreadActivity};
 
+use crate::doze::Doze;
 use crate::event_loop::Loop;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::worker;
 
 /// How often the monitor looks. 1 ms.
@@ -26,9 +25,8 @@ const MIN_CPU_NS: u64 = 500_000;
 /// What the monitor watches, a place for each loop.
 pub(crate) struct Monitor {
     posts: Box<[Watch]>,
-    is_asleep: AtomicBool,
+    doze: Doze,
     is_stopping: AtomicBool,
-    thread: OnceLock<Thread>,
 }
 
 /// One loop, watched. On a cache line of its own, since its thread writes here every turn.
@@ -49,9 +47,8 @@ impl Monitor {
     pub(crate) fn new(loops: usize) -> Self {
         Self {
             posts: (0..loops).map(|_| Watch::new()).collect(),
-            is_asleep: AtomicBool::new(false),
+            doze: Doze::new(),
             is_stopping: AtomicBool::new(false),
-            thread: OnceLock::new(),
         }
     }
 
@@ -65,39 +62,26 @@ impl Monitor {
 
     /// The loop has something to do.
     pub(crate) fn loop_wakes(&self, index: usize) {
-        // SeqCst: either the monitor, about to sleep, sees that this loop is awake, or this loop sees that it sleeps.
-        self.posts[index].is_awake.store(true, Ordering::SeqCst);
-        if self.is_asleep.load(Ordering::SeqCst) {
-            self.wake();
-        }
+        self.posts[index].is_awake.store(true, Ordering::Relaxed);
+        self.doze.rouse();
     }
 
     /// The loop is about to wait.
     pub(crate) fn loop_sleeps(&self, index: usize) {
-        self.posts[index].is_awake.store(false, Ordering::Release);
+        self.posts[index].is_awake.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.doze.rouse();
     }
 
     fn is_any_loop_awake(&self) -> bool {
-        self.posts.iter().any(|post| post.is_awake.load(Ordering::SeqCst))
+        self.posts.iter().any(|post| post.is_awake.load(Ordering::Relaxed))
     }
 
-    fn sleep_until_woken(&self) {
-        self.is_asleep.store(true, Ordering::SeqCst);
-        while !self.is_any_loop_awake() && !self.is_stopping.load(Ordering::SeqCst) {
-            std::thread::park();
-        }
-        self.is_asleep.store(false, Ordering::SeqCst);
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
     }
 }
 
@@ -117,11 +101,10 @@ struct Suspect {
 /// The monitor's thread, until the engine stops.
 pub(crate) fn run(shared: &Arc<Shared>) {
     let monitor = &shared.monitor;
-    let _ = monitor.thread.set(std::thread::current());
     let mut suspects = vec![None; monitor.posts.len()];
     let mut idle_ticks = 0;
-    while !monitor.is_stopping.load(Ordering::SeqCst) {
-        std::thread::park_timeout(TICK);
+    while !monitor.is_stopping() {
+        std::thread::sleep(TICK);
         for (post, suspect) in monitor.posts.iter().zip(&mut suspects) {
             if let Some(mut the_loop) = look(post, suspect) {
                 the_loop.note_takeover();
@@ -134,7 +117,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         let is_idle = !monitor.is_any_loop_awake() && !shared.pool.has_queue();
         idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
         if idle_ticks > IDLE_TICKS {
-            monitor.sleep_until_woken();
+            monitor.doze.sleep_while(|| !monitor.is_any_loop_awake() && !monitor.is_stopping());
             idle_ticks = 0;
         }
     }

@@ -142,11 +142,12 @@ impl Pool {
     /// how many threads must be started now, since there are none to wait for.
     pub(crate) fn dispatch(&self, jobs: &mut Vec<Job>) -> usize {
         let mut state = self.lock();
-        let room = self.queue_capacity.saturating_sub(state.queue.len()).min(jobs.len());
         // With a queue and idle workers, one of the others is on its way to it.
         let is_served = !state.queue.is_empty();
-        let workers = workers_for(&jobs[..room]);
-        state.queue.extend(jobs.drain(..room));
+        let (taken, left) = self.admit(&state, jobs);
+        *jobs = left;
+        let workers = workers_for(&taken);
+        state.queue.extend(taken);
         let missing = if state.idle.is_empty() { self.recruit_at_once(&mut state, workers) } else { 0 };
         let woken = state.wake(workers - usize::from(is_served && workers > 0));
         drop(state);
@@ -271,6 +272,20 @@ impl Pool {
 
     pub(crate) fn has_queue(&self) -> bool {
         !self.lock().queue.is_empty()
+    }
+
+    /// Parts jobs into those that the queue has room for and those that it has not. The rest of a response whose handler
+    /// has run is always taken: there are no more of them than connections, and its client has its head already.
+    fn admit(&self, state: &State, jobs: &mut Vec<Job>) -> (Vec<Job>, Vec<Job>) {
+        let mut room = self.queue_capacity.saturating_sub(state.queue.len());
+        if jobs.len() <= room {
+            return (std::mem::take(jobs), Vec::new());
+        }
+        jobs.drain(..).partition(|job| {
+            let is_taken = room > 0 || matches!(job, Job::Write(_));
+            room = room.saturating_sub(1);
+            is_taken
+        })
     }
 
     /// Whether a job may be taken, or this thread is needed to stand by.

@@ -5,15 +5,6 @@ use std::time::Duration;
 
 use crate::Pin;
 
-/// A call on its loop that takes longer than this counts against the route, though the monitor has not noticed it.
-const SLOW_CALL: Duration = Duration::from_micros(500);
-
-/// What a slow call adds to a route's guilt; a quick one takes one off it.
-const SLOW_CALL_GUILT: u32 = 16;
-
-/// The guilt at which a route is dispatched: eight slow calls in a row, or one in a few.
-const DISPATCH_GUILT: u32 = 8 * SLOW_CALL_GUILT;
-
 /// A dispatched call that takes less than this was quick.
 const QUICK_CALL: Duration = Duration::from_micros(200);
 
@@ -29,7 +20,6 @@ const MAX_PROBATION_DOUBLINGS: u32 = 8;
 pub(crate) struct RouteClass {
     pin: Option<Pin>,
     is_dispatched: AtomicBool,
-    guilt: AtomicU32,
     quick_streak: AtomicU32,
     relapses: AtomicU32,
     dispatched_at_ms: AtomicU64,
@@ -72,19 +62,6 @@ impl RouteClass {
         self.dispatch(now_ms);
     }
 
-    /// A call came to its end on its loop.
-    pub(crate) fn ran_inline(&self, took: Duration, now_ms: u64) {
-        let guilt = self.guilt.load(Ordering::Relaxed);
-        if took > SLOW_CALL {
-            self.guilt.store(guilt.saturating_add(SLOW_CALL_GUILT), Ordering::Relaxed);
-            if guilt + SLOW_CALL_GUILT >= DISPATCH_GUILT {
-                self.dispatch(now_ms);
-            }
-        } else if guilt > 0 {
-            self.guilt.store(guilt - 1, Ordering::Relaxed);
-        }
-    }
-
     /// A call came to its end on a worker.
     pub(crate) fn ran_dispatched(&self, took: Duration, now_ms: u64) {
         self.note_mean(took);
@@ -101,7 +78,6 @@ impl RouteClass {
         let probation_ms = PROBATION_MS << doublings;
         let served_ms = now_ms.saturating_sub(self.dispatched_at_ms.load(Ordering::Relaxed));
         if streak + 1 >= PROBATION_CALLS && served_ms >= probation_ms {
-            self.guilt.store(0, Ordering::Relaxed);
             self.is_dispatched.store(false, Ordering::Relaxed);
         }
     }
@@ -166,18 +142,6 @@ mod tests {
             class.ran_dispatched(QUICK, 100_000);
             class.ran_dispatched(SLOW, 100_000);
         }
-        assert!(class.is_dispatched());
-    }
-
-    #[test]
-    fn a_rare_slow_call_is_forgiven_and_a_habit_is_not() {
-        let class = RouteClass::new(None);
-        for _ in 0..100 {
-            class.ran_inline(SLOW, 0);
-            (0..SLOW_CALL_GUILT).for_each(|_| class.ran_inline(QUICK, 0));
-        }
-        assert!(!class.is_dispatched());
-        (0..8).for_each(|_| class.ran_inline(SLOW, 0));
         assert!(class.is_dispatched());
     }
 
