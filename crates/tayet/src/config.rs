@@ -64,10 +64,18 @@ pub struct Config {
     proxy_protocol: Option<bool>,
     trusted_proxies: Option<Vec<String>>,
     forwarded_fields: ForwardedFields,
-    access_log: Option<AccessLogFormat>,
+    access_log: AccessLogSetting,
     access_log_file: Option<String>,
     access_log_queue_entries: Option<usize>,
     limits: LimitOverlay,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum AccessLogSetting {
+    #[default]
+    Unset,
+    Off,
+    On(AccessLogFormat),
 }
 
 /// The settings beside the limits.
@@ -180,7 +188,7 @@ impl Config {
             "proxy_protocol" => flag(&value).map(|flag| self.proxy_protocol = Some(flag)),
             "trusted_proxies" => networks(&value).map(|list| self.trusted_proxies = Some(list)),
             "forwarded_fields" => forwarded_fields(&value).map(|fields| self.forwarded_fields = fields),
-            "access_log" => access_log_format(&value).map(|format| self.access_log = format),
+            "access_log" => access_log(&value).map(|setting| self.access_log = setting),
             "access_log_file" => text(&value).map(|file| self.access_log_file = Some(file.to_owned())),
             "access_log_queue_entries" => {
                 count(&value).map(|entries| self.access_log_queue_entries = Some(entries))
@@ -206,15 +214,15 @@ impl Config {
 
     /// Puts what is set around a router.
     pub(crate) fn wrap(&self, mut router: Router) -> Result<Router, ConfigError> {
-        if let Some(format) = self.access_log {
-            let mut log = AccessLog::new(format)
-                .queue_entries(self.access_log_queue_entries.unwrap_or(DEFAULT_ACCESS_LOG_QUEUE_ENTRIES));
-            if let Some(file) = &self.access_log_file {
-                log = log.to_file(file).map_err(|error| {
-                    ConfigError::invalid(&Source::Given, "access_log_file", error.to_string())
-                })?;
+        match (self.access_log, &self.access_log_file) {
+            (AccessLogSetting::On(format), file) => {
+                router = router.layer(self.open_access_log(format, file.as_deref())?)
             }
-            router = router.layer(log);
+            (AccessLogSetting::Unset, Some(_)) => {
+                let reason = "`access_log` does not say in which format".to_owned();
+                return Err(ConfigError::invalid(&Source::Given, "access_log_file", reason));
+            }
+            (AccessLogSetting::Unset | AccessLogSetting::Off, _) => {}
         }
         if let Some(texts) = &self.trusted_proxies {
             let proxies = proxies(texts)
@@ -222,6 +230,14 @@ impl Config {
             router = router.layer(proxies.read(self.forwarded_fields));
         }
         Ok(router)
+    }
+
+    fn open_access_log(&self, format: AccessLogFormat, file: Option<&str>) -> Result<AccessLog, ConfigError> {
+        let entries = self.access_log_queue_entries.unwrap_or(DEFAULT_ACCESS_LOG_QUEUE_ENTRIES);
+        let log = AccessLog::new(format).queue_entries(entries);
+        let Some(file) = file else { return Ok(log) };
+        log.to_file(file)
+            .map_err(|error| ConfigError::invalid(&Source::Given, "access_log_file", error.to_string()))
     }
 }
 
@@ -306,9 +322,9 @@ fn forwarded_fields(value: &Value) -> Result<ForwardedFields, String> {
     }
 }
 
-fn access_log_format(value: &Value) -> Result<Option<AccessLogFormat>, String> {
-    if value.as_str() == Some("off") {
-        return Ok(None);
+fn access_log(value: &Value) -> Result<AccessLogSetting, String> {
+    match value.as_str() {
+        Some("off") => Ok(AccessLogSetting::Off),
+        _ => parsed(value).map(AccessLogSetting::On),
     }
-    parsed(value).map(Some)
 }

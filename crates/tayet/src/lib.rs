@@ -151,3 +151,12 @@ pub use router::Router;
 pub use server::{DEFAULT_LISTEN, Server};
 pub use server_handle::ServerHandle;
 pub use settings::Settings;
+
+/// All header fields of a request, as an extractor.
+///
+/// ```
+/// use tayet::{Headers, Router};
+///
+/// let app: Router = Router::new().get("/", |headers: Headers| headers.len().to_string());
+/// ```
+pub type Headers = HeaderMap;

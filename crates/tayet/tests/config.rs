@@ -133,6 +133,16 @@ fn limits_that_contradict_each_other_are_refused_when_they_are_applied() {
 }
 
 #[test]
+fn an_access_log_has_a_file_only_in_a_format() {
+    let config = || Config::new().with("access_log_file", "/dev/null").unwrap();
+    let error = Server::new(Router::new()).config(&config()).unwrap_err().to_string();
+    assert_eq!(error, "`access_log_file`: `access_log` does not say in which format");
+    for format in ["off", "common"] {
+        served(config().with("access_log", format).unwrap());
+    }
+}
+
+#[test]
 fn files_are_named_in_their_errors() {
     let missing = error(Config::new().with_file("/nonexistent/tayet.toml"));
     assert!(missing.starts_with("/nonexistent/tayet.toml: cannot be read: "), "{missing}");

@@ -55,6 +55,7 @@ fn x_forwarded_is_read_from_its_end_up_to_the_first_stranger() {
             "10.0.0.1:4000 a.example https",
         ),
         (PROXY, vec![("X-Forwarded-Proto", "javascript")], "10.0.0.1:4000 localhost http"),
+        (PROXY, vec![("X-Forwarded-Host", "\"><script>")], "10.0.0.1:4000 localhost http"),
         (
             PROXY,
             vec![

@@ -10,6 +10,10 @@ fn label(route: MatchedRoute) -> String {
     route.label().to_owned()
 }
 
+fn values(route: MatchedRoute, Path(values): Path<Vec<String>>) -> String {
+    format!("{} {values:?}", route.label())
+}
+
 fn ask(client: &TestClient, method: &str, target: &str) -> (u16, String) {
     let response = client.request(Method::from_bytes(method.as_bytes()).unwrap(), target).send();
     (response.status().as_u16(), response.text().to_owned())
@@ -239,13 +243,24 @@ fn pattern() -> impl Strategy<Value = Vec<Segment>> {
     })
 }
 
+/// Parameters are named by their places, so that patterns of one shape have the same names.
 fn text_of(pattern: &[Segment]) -> String {
-    let segments = pattern.iter().map(|segment| match segment {
-        Segment::Literal(text) => text,
-        Segment::One => "*",
-        Segment::Rest => "**",
+    let segments = pattern.iter().enumerate().map(|(place, segment)| match segment {
+        Segment::Literal(text) => text.clone(),
+        Segment::One => format!("{{p{place}}}"),
+        Segment::Rest => format!("{{*p{place}}}"),
     });
     segments.map(|segment| format!("/{segment}")).collect()
+}
+
+/// What the parameters of a pattern that matches are, in the plainest words.
+fn values_of(pattern: &[Segment], path: &[&str]) -> Vec<String> {
+    let at = |place: usize| match pattern[place] {
+        Segment::Literal(_) => None,
+        Segment::One => Some(path[place].to_owned()),
+        Segment::Rest => Some(path[place..].join("/")),
+    };
+    (0..pattern.len()).filter_map(at).collect()
 }
 
 /// Whether a pattern matches, in the plainest words.
@@ -264,6 +279,8 @@ fn matches(pattern: &[Segment], path: &[&str]) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// The table finds what comes first in the order of specificity among all that match and have the method.
     #[test]
     fn the_table_agrees_with_a_naive_matcher(
@@ -276,7 +293,7 @@ proptest! {
         for (pattern, is_get) in patterns {
             if known.iter().all(|(other, _)| *other != pattern) {
                 let method = if is_get { Method::GET } else { Method::POST };
-                router = router.on(method, &text_of(&pattern), label);
+                router = router.on(method, &text_of(&pattern), values);
                 known.push((pattern, is_get));
             }
         }
@@ -293,7 +310,10 @@ proptest! {
         let path = format!("/{}", segments.join("/"));
         let (status, text) = ask(&TestClient::new(router), method, &path);
         match winner {
-            Some((pattern, _)) => prop_assert_eq!((status, text), (200, format!("{method} {}", text_of(pattern)))),
+            Some((pattern, _)) => {
+                let expected = format!("{method} {} {:?}", text_of(pattern), values_of(pattern, &decoded));
+                prop_assert_eq!((status, text), (200, expected));
+            }
             None => prop_assert_eq!(status, if matching.is_empty() { 404 } else { 405 }),
         }
     }

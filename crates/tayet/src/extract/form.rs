@@ -20,12 +20,12 @@ use crate::{Context, FromRequest, Rejection, Request};
 /// }
 ///
 /// fn log_in(Form(login): Form<Login>) -> Redirect {
-///     Redirect::to(format!("/home/{}", login.name))
+///     Redirect::to(format!("/people/{}", login.name))
 /// }
 ///
 /// let client = tayet::testing::TestClient::new(Router::new().post("/login", log_in));
 /// let response = client.post("/login").form("name=ada").send();
-/// assert_eq!(response.headers()["location"], "/home/ada");
+/// assert_eq!(response.headers()["location"], "/people/ada");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Form<T>(pub T);

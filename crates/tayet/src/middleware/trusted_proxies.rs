@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use http::HeaderName;
+use http::uri::Authority;
 use ipnet::IpNet;
 use tayet_engine::PeerAddress;
 
@@ -121,7 +122,7 @@ impl Middleware for TrustedProxies {
             if let Some(client) = hop.client {
                 request.set_remote_addr(client);
             }
-            if let Some(host) = hop.host {
+            if let Some(host) = hop.host.filter(|host| host.parse::<Authority>().is_ok()) {
                 request.extensions_mut().insert(Host(host));
             }
             if let Some(scheme) = hop.scheme.as_deref().and_then(known_scheme) {
