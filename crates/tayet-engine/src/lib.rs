@@ -31,6 +31,8 @@ mod response;
 mod route_class;
 mod service;
 mod shared;
+#[cfg(all(test, not(loom)))]
+mod simulation;
 mod slot;
 mod sync;
 mod worker;

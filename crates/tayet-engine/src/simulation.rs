@@ -1,0 +1,63 @@
+//! The engine in a simulation: one thread is its loop, its workers and its monitor, and time is a number.
+//!
+//! A failure names its seed; `TAYET_SIM_SEED` runs that one alone, `TAYET_SIM_SEEDS` says how many to run.
+
+mod application;
+mod conversation;
+mod stage;
+
+use std::time::Duration;
+
+use tayet_testkit::{Faults, Random, for_each_seed};
+
+use self::conversation::Conversation;
+use self::stage::{Habits, Stage};
+use crate::{ExecutionModel, Limits};
+
+fn any_model(random: &mut Random) -> ExecutionModel {
+    *random.pick(&[
+        ExecutionModel::default(),
+        ExecutionModel::ThreadPool { threads: 4 },
+        ExecutionModel::Inline,
+    ])
+}
+
+/// Limits under which nothing of a conversation may fail, though much must wait.
+fn narrow_limits(random: &mut Random) -> Limits {
+    Limits {
+        stream_buffer_bytes: *random.pick(&[1, 1_000, 256 * 1_024]),
+        stream_threshold_bytes: *random.pick(&[0, 100, 64 * 1_024]),
+        pipeline_buffer_bytes: *random.pick(&[1, 1_000, 64 * 1_024]),
+        coalesce_bytes: *random.pick(&[1, 300, 64 * 1_024]),
+        max_connections: 1_000,
+        ..Limits::default()
+    }
+}
+
+#[test]
+fn every_request_is_answered_once_in_order_with_the_right_bytes() {
+    for_each_seed(2_000, |seed| {
+        let mut random = Random::new(seed);
+        let execution = any_model(&mut random);
+        let habits = Habits {
+            takeovers: *random.pick(&[0, 200, 1_000]),
+            handler_us: 0..=*random.pick(&[0, 300, 5_000]),
+            workers: random.size(1..=8),
+            read_bytes: *random.pick(&[50_000, 4_000]),
+        };
+        let stage = Stage::new(seed, execution, narrow_limits(&mut random), habits);
+        stage.net.set_faults(Faults::bearable(&mut random));
+        let clients = (0..random.size(1..=6))
+            .map(|_| {
+                let conversation = Conversation::any(&mut random);
+                (stage.net.add(conversation.client(&mut random)), conversation)
+            })
+            .collect::<Vec<_>>();
+        stage.drain_at(Duration::from_secs(200));
+        let stage = stage.run();
+        for (client, conversation) in clients {
+            conversation.check(&stage.net.transcript(client));
+            assert!(stage.net.closed_at(client).is_some());
+        }
+    });
+}

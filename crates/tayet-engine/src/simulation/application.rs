@@ -1,0 +1,177 @@
+//! What the simulated server serves: a route for each way to take a request and to answer it.
+
+use std::io::Write;
+use std::time::Duration;
+
+use http::StatusCode;
+use tayet_http1::Head;
+use tayet_testkit::{Random, SimulatedNet};
+
+use crate::sync::{Mutex, lock};
+use crate::{Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service};
+
+/// How long the client of [`Kind::Hasty`] waits for its handler.
+pub(super) const HASTY_TIMEOUT_MS: u64 = 500;
+
+/// How long [`Kind::Deferred`] puts its answer off, at most.
+const MAX_DEFERRAL: Duration = Duration::from_millis(20);
+
+/// The route of a request `/{kind}/{tag}/{size}`: how it takes its body and how it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Kind {
+    /// A few bytes, which name the tag.
+    Plain,
+    /// The same, from a handler that is pinned to a worker.
+    Blocking,
+    /// The same, from a handler that is pinned to its loop.
+    Pinned,
+    /// The same, from a route with a time-out.
+    Hasty,
+    /// `size` bytes.
+    Sized,
+    /// `size` bytes that are written while they are sent, in chunks.
+    Written,
+    /// The same with a length.
+    WrittenSized,
+    /// `size` bytes, later and from elsewhere.
+    Deferred,
+    /// The request's body, once it is there.
+    Echo,
+    /// The request's body, of which a part may still arrive.
+    Adaptive,
+    /// The request's body, read while it arrives.
+    Streamed,
+    /// A few bytes, without a look at the body.
+    Ignoring,
+    /// Nothing: its handler panics.
+    Panicking,
+}
+
+impl Kind {
+    const ALL: [Self; 13] = [
+        Self::Plain,
+        Self::Blocking,
+        Self::Pinned,
+        Self::Hasty,
+        Self::Sized,
+        Self::Written,
+        Self::WrittenSized,
+        Self::Deferred,
+        Self::Echo,
+        Self::Adaptive,
+        Self::Streamed,
+        Self::Ignoring,
+        Self::Panicking,
+    ];
+
+    pub(super) fn takes_body(self) -> bool {
+        matches!(self, Self::Echo | Self::Adaptive | Self::Streamed | Self::Ignoring)
+    }
+
+    pub(super) fn target(self, tag: u64, size: usize) -> String {
+        format!("/{self:?}/{tag}/{size}")
+    }
+
+    /// What a client is to get for `body`: the status and the body of the answer.
+    pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
+        match self {
+            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Ignoring => (200, plain(tag)),
+            Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
+            Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
+            Self::Panicking => (500, b"{\"title\":\"Internal Server Error\",\"status\":500}\n".to_vec()),
+        }
+    }
+
+    fn route(self) -> Route {
+        Route {
+            label: format!("{self:?}"),
+            pin: match self {
+                Self::Blocking => Some(Pin::Blocking),
+                Self::Pinned => Some(Pin::Inline),
+                _ => None,
+            },
+            body: match self {
+                Self::Echo => BodyUse::Buffered,
+                Self::Streamed | Self::Ignoring => BodyUse::Streamed,
+                _ => BodyUse::Adaptive,
+            },
+            timeout_ms: (self == Self::Hasty).then_some(HASTY_TIMEOUT_MS),
+            ..Route::default()
+        }
+    }
+}
+
+/// The application.
+pub(super) struct Application {
+    pub(super) net: SimulatedNet,
+    pub(super) random: Mutex<Random>,
+}
+
+/// What of a body was read before its handler is called; a simulation's one thread cannot have it wait.
+#[derive(Clone, Default)]
+pub(super) struct ReadBefore(pub(super) Vec<u8>);
+
+impl Service for Application {
+    fn routes(&self) -> Vec<Route> {
+        Kind::ALL.into_iter().map(Kind::route).collect()
+    }
+
+    fn find(&self, head: &Head) -> Match {
+        Match { route: RouteId(parse(head.path()).0 as u32), ..Match::default() }
+    }
+
+    fn call(&self, request: &mut Request) -> Response {
+        let (kind, tag, size) = parse(request.path());
+        match kind {
+            Kind::Sized => Response::new(pattern(tag, size)),
+            Kind::Written => Response::new(Body::from_writer(move |out| out.write_all(&pattern(tag, size)))),
+            Kind::WrittenSized => Response::new(Body::from_writer_sized(size as u64, move |out| {
+                out.write_all(&pattern(tag, size))
+            })),
+            Kind::Deferred => {
+                let responder = request.defer();
+                let time =
+                    Duration::from_micros(lock(&self.random).within(0..=MAX_DEFERRAL.as_micros() as u64));
+                self.net.after(time, move || responder.respond(Response::new(pattern(tag, size))));
+                Response::default()
+            }
+            Kind::Echo | Kind::Adaptive | Kind::Streamed => match whole_body(request) {
+                Ok(body) => Response::new(body),
+                Err(error) => Response::empty(error.status()),
+            },
+            // Unwinds without the message that a panic prints.
+            Kind::Panicking => std::panic::resume_unwind(Box::new("as asked")),
+            _ => Response::new(plain(tag)).with_status(StatusCode::OK),
+        }
+    }
+}
+
+fn parse(path: &str) -> (Kind, u64, usize) {
+    let mut parts = path.split('/').skip(1);
+    let mut part = || parts.next().unwrap_or_else(|| panic!("{path} is no path of this application"));
+    let name = part();
+    let kind = Kind::ALL.into_iter().find(|kind| format!("{kind:?}") == name).expect("a known kind");
+    (kind, part().parse().expect("a tag"), part().parse().expect("a size"))
+}
+
+fn plain(tag: u64) -> Vec<u8> {
+    format!("this is {tag}").into_bytes()
+}
+
+/// Bytes that tell whose they are and where they belong.
+pub(super) fn pattern(tag: u64, size: usize) -> Vec<u8> {
+    (0..size).map(|at| (tag as usize * 31 + at * 7 + at / 251) as u8).collect()
+}
+
+fn whole_body(request: &mut Request) -> Result<Vec<u8>, BodyError> {
+    let mut body =
+        request.extensions().and_then(|known| known.get::<ReadBefore>().cloned()).unwrap_or_default().0;
+    let mut part = [0; 4_096];
+    loop {
+        match request.stream().read_some(&mut part)? {
+            0 => return Ok(body),
+            count => body.extend_from_slice(&part[..count]),
+        }
+    }
+}

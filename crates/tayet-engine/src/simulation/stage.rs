@@ -1,0 +1,205 @@
+//! A loop, its workers and its monitor, all played by one thread.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tayet_net::{Driver, PeerAddress};
+use tayet_testkit::{Random, SimulatedNet};
+
+use super::application::{Application, ReadBefore};
+use crate::engine::share;
+use crate::event_loop::{Loop, Step};
+use crate::mailbox::Message;
+use crate::pool::{Assignment, Pool, Seat, Size};
+use crate::shared::Shared;
+use crate::sync::{Mutex, lock};
+use crate::worker::{Call, Job, Worker, answer_late};
+use crate::{EngineConfig, ExecutionModel, Limits};
+
+/// Threads that the pool believes to be starting, so that it never asks for real ones.
+const IMAGINED_THREADS: usize = 1_000_000;
+
+/// How the threads that are played behave.
+#[derive(Clone, Debug)]
+pub(super) struct Habits {
+    /// How many calls in a thousand lose their loop to another thread (in the task pool only).
+    pub(super) takeovers: u32,
+    /// What a handler takes, in microseconds.
+    pub(super) handler_us: RangeInclusive<u64>,
+    /// How many workers there are.
+    pub(super) workers: usize,
+    /// Most that a handler reads of a streamed body in one go.
+    pub(super) read_bytes: usize,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self { takeovers: 200, handler_us: 0..=3_000, workers: 8, read_bytes: 10_000 }
+    }
+}
+
+/// A server of one loop in a simulation.
+pub(super) struct Stage {
+    pub(super) net: SimulatedNet,
+    pub(super) shared: Arc<Shared>,
+    crew: Crew,
+    the_loop: Box<Loop>,
+}
+
+/// The workers.
+#[derive(Clone)]
+struct Crew {
+    net: SimulatedNet,
+    shared: Arc<Shared>,
+    habits: Arc<Habits>,
+    state: Arc<Mutex<CrewState>>,
+}
+
+struct CrewState {
+    random: Random,
+    worker: Worker,
+    seat: Arc<Seat>,
+    busy: usize,
+}
+
+impl Stage {
+    pub(super) fn new(seed: u64, execution: ExecutionModel, limits: Limits, habits: Habits) -> Self {
+        limits.validate().expect("limits of a test are valid");
+        let net = SimulatedNet::new(seed);
+        let mut random = Random::new(!seed);
+        let application = Application { net: net.clone(), random: Mutex::new(random.fork()) };
+        let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
+        let config = EngineConfig { loops: 1, execution, limits, ..EngineConfig::default() };
+        let mut shared = share(&config, &drivers, Arc::new(application));
+        shared.pool = imagined_pool(execution, &config.limits);
+        let shared = Arc::new(shared);
+        let [driver] = drivers;
+        let the_loop = Box::new(Loop::new(0, Arc::clone(&shared), driver, vec![PeerAddress::Unix]));
+        let worker = Worker::new(Arc::clone(&shared));
+        let state = CrewState { random, worker, seat: Seat::of_current(), busy: 0 };
+        let crew = Crew {
+            net: net.clone(),
+            shared: Arc::clone(&shared),
+            habits: Arc::new(habits),
+            state: Arc::new(Mutex::new(state)),
+        };
+        net.before_wait({
+            let crew = crew.clone();
+            move || crew.take_jobs()
+        });
+        Self { net, shared, crew, the_loop }
+    }
+
+    /// Has the server shut down at this time.
+    pub(super) fn drain_at(&self, at: Duration) {
+        let shared = Arc::clone(&self.shared);
+        self.net.at(at, move || {
+            shared.is_shutting_down.store(true, Ordering::SeqCst);
+            shared.mailboxes[0].post(Message::Drain);
+        });
+    }
+
+    /// Runs until the loop has stopped, for which [`Stage::drain_at`] must have been called.
+    pub(super) fn run(mut self) -> Self {
+        self.the_loop.arrive();
+        while self.the_loop.step() == Step::Call {
+            let Some(mut request) = self.the_loop.take_call() else { continue };
+            let time = self.crew.handler_time();
+            if self.crew.takes_over() {
+                self.the_loop.note_takeover();
+                let shared = Arc::clone(&self.shared);
+                self.net.after(time, move || {
+                    let response = shared.handle(&mut request);
+                    answer_late(request, response);
+                });
+                self.the_loop.arrive();
+            } else {
+                self.net.pass(time);
+                let mut response = self.shared.handle(&mut request);
+                self.the_loop.answered(request, &mut response);
+            }
+        }
+        assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");
+        self
+    }
+}
+
+impl Crew {
+    fn handler_time(&self) -> Duration {
+        Duration::from_micros(lock(&self.state).random.within(self.habits.handler_us.clone()))
+    }
+
+    fn takes_over(&self) -> bool {
+        let may_lose = matches!(self.shared.execution, ExecutionModel::TaskPool { .. });
+        may_lose && lock(&self.state).random.chance(self.habits.takeovers)
+    }
+
+    /// Idle workers take what waits in the pool.
+    fn take_jobs(&self) {
+        loop {
+            let mut state = lock(&self.state);
+            if state.busy == self.habits.workers || self.shared.pool.census().queued == 0 {
+                return;
+            }
+            let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat) else { return };
+            state.busy += 1;
+            drop(state);
+            self.work_on(job, ReadBefore::default());
+        }
+    }
+
+    /// A worker goes on with a job when its time has come: while a body arrives, to read some of it.
+    fn work_on(&self, job: Job, read: ReadBefore) {
+        let crew = self.clone();
+        self.net.after(self.handler_time(), move || match job {
+            Job::Call(call) if call.pipe.is_some() => crew.read_on(call, read),
+            job => crew.finish(job),
+        });
+    }
+
+    /// Reads some of a body that arrives. At its end the handler is called.
+    fn read_on(&self, mut call: Box<Call>, mut read: ReadBefore) {
+        let ignores_body = call.request.path().starts_with("/Ignoring/");
+        let mut part = vec![0; lock(&self.state).random.size(1..=self.habits.read_bytes)];
+        let has_more = !ignores_body
+            && match call.request.stream().try_read(&mut part) {
+                Ok(Some(count)) => {
+                    read.0.extend_from_slice(&part[..count]);
+                    count > 0
+                }
+                Ok(None) => true,
+                // The handler meets the error again.
+                Err(_) => false,
+            };
+        if has_more {
+            self.work_on(Job::Call(call), read);
+        } else {
+            call.request.extensions_mut().insert(read);
+            self.finish(Job::Call(call));
+        }
+    }
+
+    fn finish(&self, job: Job) {
+        let mut state = lock(&self.state);
+        state.worker.run(job);
+        state.busy -= 1;
+        drop(state);
+        self.take_jobs();
+    }
+}
+
+/// A pool without threads: its jobs are taken by the crew.
+fn imagined_pool(execution: ExecutionModel, limits: &Limits) -> Pool {
+    let size = match execution {
+        ExecutionModel::TaskPool { max_threads } => {
+            Size::Elastic { max: max_threads, standby: 0, eager: false }
+        }
+        ExecutionModel::ThreadPool { threads } => Size::Fixed { workers: threads },
+        ExecutionModel::Inline => Size::Elastic { max: IMAGINED_THREADS, standby: 0, eager: true },
+    };
+    let pool = Pool::new(size, limits.queue_capacity, Duration::from_millis(limits.worker_idle_timeout_ms));
+    pool.enlist(IMAGINED_THREADS);
+    pool
+}

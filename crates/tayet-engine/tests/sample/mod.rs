@@ -1,0 +1,165 @@
+//! A small service and a client that reads answers by the letter.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tayet_engine::{
+    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, Limits, Match, Request, Response,
+    Route, RouteId, Service,
+};
+
+/// Routes by path; each shows one way to answer.
+pub(crate) struct Sample;
+
+const PATHS: [&str; 13] = [
+    "/", "/sleep", "/echo", "/upload", "/panic", "/defer", "/chunks", "/timeout", "/large", "/arrival",
+    "/huge", "/endless", "/hours",
+];
+
+impl Service for Sample {
+    fn routes(&self) -> Vec<Route> {
+        let route = |path: &&str| Route {
+            label: (*path).to_owned(),
+            body: match *path {
+                "/echo" => BodyUse::Buffered,
+                "/upload" => BodyUse::Streamed,
+                _ => BodyUse::Adaptive,
+            },
+            timeout_ms: (*path == "/timeout").then_some(100),
+            ..Route::default()
+        };
+        PATHS.iter().map(route).collect()
+    }
+
+    fn find(&self, head: &Head) -> Match {
+        let at = PATHS.iter().position(|path| *path == head.path()).unwrap_or(0);
+        Match { route: RouteId(at as u32), ..Match::default() }
+    }
+
+    fn call(&self, request: &mut Request) -> Response {
+        match request.path() {
+            "/sleep" => {
+                std::thread::sleep(Duration::from_millis(50));
+                Response::new("slept")
+            }
+            "/echo" => Response::new(request.bytes().unwrap()),
+            "/upload" => {
+                let (mut count, mut part) = (0, [0; 4_096]);
+                loop {
+                    match request.stream().read_some(&mut part) {
+                        Ok(0) => return Response::new(count.to_string()),
+                        Ok(length) => count += length,
+                        Err(error) => return Response::new(error.to_string()).with_status(error.status()),
+                    }
+                }
+            }
+            "/panic" => panic!("as asked"),
+            "/defer" => {
+                let responder = request.defer();
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(5));
+                    responder.respond(Response::new("deferred"));
+                });
+                Response::default()
+            }
+            "/chunks" => Response::new(Body::from_writer(|out| {
+                for n in 0..1_000 {
+                    writeln!(out, "line {n}")?;
+                }
+                Ok(())
+            })),
+            "/timeout" => {
+                std::thread::sleep(Duration::from_millis(600));
+                Response::new("too late")
+            }
+            "/arrival" => {
+                let mut part = [0; 64];
+                let first = request.stream().read_some(&mut part).unwrap();
+                std::io::copy(request.stream(), &mut std::io::sink()).unwrap();
+                Response::new(if request.content_length() == Some(first as u64) {
+                    "whole"
+                } else {
+                    "arriving"
+                })
+            }
+            "/huge" => Response::new(vec![b'x'; 64 << 20]),
+            "/endless" => Response::new(Body::from_writer(|out| {
+                loop {
+                    out.write_all(&[b'x'; 4_096])?;
+                }
+            })),
+            "/hours" => {
+                std::thread::sleep(Duration::from_secs(3_600));
+                Response::default()
+            }
+            "/large" => Response::new(vec![b'x'; 4 << 20]),
+            _ => Response::new("hello"),
+        }
+    }
+}
+
+pub(crate) fn start(execution: ExecutionModel, limits: Limits) -> (Engine, SocketAddr) {
+    let listen = vec![Address::Ip("127.0.0.1:0".parse().unwrap())];
+    let config = EngineConfig { listen, loops: 2, execution, limits, ..EngineConfig::default() };
+    let engine = Engine::start(config, Arc::new(Sample)).unwrap();
+    let Address::Ip(address) = engine.addresses()[0] else { panic!("an IP address was asked for") };
+    (engine, address)
+}
+
+pub(crate) fn models() -> [ExecutionModel; 3] {
+    [ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 4 }, ExecutionModel::Inline]
+}
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+pub(crate) fn read_answer(reader: &mut impl BufRead) -> Answer {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "ended within a head: {head:?}");
+    }
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let lower = head.to_ascii_lowercase();
+    let mut body = Vec::new();
+    if let Some(length) = lower.split("content-length: ").nth(1) {
+        let length = length.split("\r\n").next().unwrap().parse().unwrap();
+        body.resize(length, 0);
+        reader.read_exact(&mut body).unwrap();
+    } else if lower.contains("transfer-encoding: chunked") {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size).unwrap();
+            let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
+            let at = body.len();
+            body.resize(at + size, 0);
+            reader.read_exact(&mut body[at..]).unwrap();
+            reader.read_line(&mut String::new()).unwrap();
+            if size == 0 {
+                break;
+            }
+        }
+    }
+    Answer { status, head, body }
+}
+
+pub(crate) fn get(reader: &mut BufReader<TcpStream>, path: &str) -> Answer {
+    write!(reader.get_mut(), "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    read_answer(reader)
+}
+
+pub(crate) fn text(answer: &Answer) -> &str {
+    std::str::from_utf8(&answer.body).unwrap()
+}
