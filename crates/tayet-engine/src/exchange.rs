@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use tayet_http1::{BodyEvent, BodyLength, Head};
+use tayet_http1::{BodyEvent, Head};
 use tayet_net::{PeerAddress, Token};
 
 use crate::answer::{Asked, Encoded, encode};
+use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Busy, Gathering, Phase, Streaming};
 use crate::event_loop::{Current, Input, Loop, Sending};
 use crate::mailbox::{Outcome, Record};
@@ -15,10 +16,10 @@ use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
 use crate::request_body::{BodyError, BodyPipe, Flow};
 use crate::worker::{Call, Job, WriteBody};
-use crate::{BodyUse, Match, Request, RequestBody, Response, problem};
+use crate::{Match, Request, RequestBody, Response, problem};
 
 /// Room that a body which is gathered gets at first; more follows as it comes, so that a length alone costs nothing.
-const MAX_INITIAL_BODY_BYTES: usize = 64 * 1024;
+const MAX_INITIAL_BODY_BYTES: u64 = 64 * 1024;
 
 /// What a look at the current connection's input leads to.
 enum Progress {
@@ -242,52 +243,34 @@ impl Loop {
         }
     }
 
-    /// A head is complete: finds its route and decides how its body is taken.
+    /// A head is complete: finds its route, and takes its body as that asks.
     fn begin_request(&mut self, token: Token, head: Box<Head>) -> Progress {
         let found = self.shared.service.find(&head);
-        let length = head.body_length();
-        if length == BodyLength::None {
-            return self.begin_call(token, head, found, RequestBody::default(), None);
-        }
         let route = &self.shared.routes[found.route.0 as usize];
-        let limits = &self.shared.limits;
-        let fixed = if let BodyLength::Fixed(length) = length { Some(length) } else { None };
-        let is_at_hand = fixed.is_some_and(|length| length <= self.input_left() as u64);
-        let may_stream = route.body != BodyUse::Buffered;
-        let max_bytes = match limits.max_stream_bytes {
-            _ if !may_stream => route.max_body_bytes as u64,
-            0 => u64::MAX,
-            max_stream_bytes => max_stream_bytes,
+        let announced = Announced {
+            length: head.body_length(),
+            awaits_continue: head.expects_continue(),
+            at_hand: self.input_left(),
         };
-        if fixed.is_some_and(|length| length > max_bytes) {
-            let detail = format!("the body is larger than {max_bytes} bytes");
-            self.refuse(token, StatusCode::PAYLOAD_TOO_LARGE, &detail, accept_of(&head).as_deref());
-            return Progress::Done;
+        match BodyPlan::choose(announced, route, &self.shared.limits) {
+            BodyPlan::Nothing => self.begin_call(token, head, found, RequestBody::default(), None),
+            BodyPlan::Stream => self.begin_stream(token, head, found, &[]),
+            BodyPlan::Gather { limit_bytes, may_stream } => {
+                let rate = RateWindow::new(self.now_ms);
+                let look_ms = rate.next_look_ms(&self.shared.limits);
+                let Some(connection) = self.connections.get(token) else { return Progress::Done };
+                let room = connection.protocol.body_remaining().unwrap_or(0).min(MAX_INITIAL_BODY_BYTES);
+                let body = Vec::with_capacity(room as usize);
+                let gathering = Gathering { head, found, body, limit_bytes, may_stream, rate };
+                connection.phase = Phase::Body(Box::new(gathering));
+                self.set_deadline(token, look_ms);
+                Progress::Again
+            }
+            BodyPlan::Refuse { max_bytes } => {
+                self.refuse_large(token, max_bytes, &head);
+                Progress::Done
+            }
         }
-        let threshold_bytes = if may_stream { limits.stream_threshold_bytes } else { usize::MAX };
-        let limit_bytes = route.max_body_bytes.min(threshold_bytes);
-        let is_small = fixed.is_none_or(|length| length <= limit_bytes as u64);
-        // A client that waits for a 100 sends nothing before: the handler's first read is what it waits for.
-        let must_stream = head.expects_continue() && !is_at_hand;
-        let streams = match route.body {
-            BodyUse::Buffered => must_stream,
-            BodyUse::Adaptive => must_stream || !is_small,
-            BodyUse::Streamed => !(is_at_hand && is_small),
-        };
-        if streams {
-            return self.begin_stream(token, head, found, &[]);
-        }
-        let room = fixed.unwrap_or(0).min(MAX_INITIAL_BODY_BYTES as u64) as usize;
-        let rate = RateWindow::new(self.now_ms);
-        let next_look_ms = rate.next_look_ms(limits);
-        let body = Vec::with_capacity(room);
-        let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let gathering = Gathering { head, found, body, limit_bytes, may_stream, rate };
-        connection.phase = Phase::Body(Box::new(gathering));
-        if !is_at_hand {
-            self.set_deadline(token, next_look_ms);
-        }
-        Progress::Again
     }
 
     fn read_body(&mut self, token: Token) -> Progress {
@@ -333,8 +316,7 @@ impl Loop {
         if may_stream {
             return self.begin_stream(token, head, found, &body);
         }
-        let detail = format!("the body is larger than {limit_bytes} bytes");
-        self.refuse(token, StatusCode::PAYLOAD_TOO_LARGE, &detail, accept_of(&head).as_deref());
+        self.refuse_large(token, limit_bytes as u64, &head);
         Progress::Done
     }
 
@@ -553,6 +535,11 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, AfterSend::Close),
             Sending::Failed => {}
         }
+    }
+
+    fn refuse_large(&mut self, token: Token, max_bytes: u64, head: &Head) {
+        let detail = format!("the body is larger than {max_bytes} bytes");
+        self.refuse(token, StatusCode::PAYLOAD_TOO_LARGE, &detail, accept_of(head).as_deref());
     }
 
     fn refuse_late(&mut self, token: Token, detail: &str) {

@@ -1,0 +1,115 @@
+//! How a request's body is taken: gathered before its handler is called, streamed to it, or refused.
+
+use tayet_http1::BodyLength;
+
+use crate::shared::RouteState;
+use crate::{BodyUse, Limits};
+
+/// What is done with a body of which only the head is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyPlan {
+    /// There is none.
+    Nothing,
+    /// It is gathered up to `limit_bytes`; past that it is streamed, if the handler `may_stream`, or refused.
+    Gather { limit_bytes: usize, may_stream: bool },
+    /// The handler is called at once and reads it as it comes.
+    Stream,
+    /// It is larger than may be.
+    Refuse { max_bytes: u64 },
+}
+
+/// What is known of a body when its head is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announced {
+    pub(crate) length: BodyLength,
+    /// The client sends nothing before it gets a 100.
+    pub(crate) awaits_continue: bool,
+    /// Bytes that came behind the head.
+    pub(crate) at_hand: usize,
+}
+
+impl BodyPlan {
+    pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Self {
+        let fixed = match announced.length {
+            BodyLength::None => return Self::Nothing,
+            BodyLength::Fixed(length) => Some(length),
+            BodyLength::Chunked => None,
+        };
+        let may_stream = route.body != BodyUse::Buffered;
+        let max_bytes = match limits.max_stream_bytes {
+            _ if !may_stream => route.max_body_bytes as u64,
+            0 => u64::MAX,
+            max_stream_bytes => max_stream_bytes,
+        };
+        if fixed.is_some_and(|length| length > max_bytes) {
+            return Self::Refuse { max_bytes };
+        }
+        let threshold_bytes = if may_stream { limits.stream_threshold_bytes } else { usize::MAX };
+        let limit_bytes = route.max_body_bytes.min(threshold_bytes);
+        let is_small = fixed.is_none_or(|length| length <= limit_bytes as u64);
+        let is_at_hand = fixed.is_some_and(|length| length <= announced.at_hand as u64);
+        // A client that waits for a 100 sends nothing before: the handler's first read is what it waits for.
+        let must_stream = announced.awaits_continue && !is_at_hand;
+        let streams = match route.body {
+            BodyUse::Buffered => must_stream,
+            BodyUse::Adaptive => must_stream || !is_small,
+            BodyUse::Streamed => !(is_at_hand && is_small),
+        };
+        if streams { Self::Stream } else { Self::Gather { limit_bytes, may_stream } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route_class::RouteClass;
+
+    const LARGE: u64 = 1 << 30;
+
+    fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
+        let label = String::new();
+        let class = RouteClass::new(None);
+        let route = RouteState { label, class, body, max_body_bytes: 1_000, timeout_ms: None };
+        let limits = Limits { stream_threshold_bytes: 100, max_stream_bytes: LARGE, ..Limits::default() };
+        BodyPlan::choose(Announced { length, awaits_continue, at_hand }, &route, &limits)
+    }
+
+    #[test]
+    fn what_is_to_be_whole_is_gathered_up_to_its_limit() {
+        let gather = BodyPlan::Gather { limit_bytes: 1_000, may_stream: false };
+        assert_eq!(plan(BodyUse::Buffered, BodyLength::Fixed(1_000), false, 0), gather);
+        assert_eq!(plan(BodyUse::Buffered, BodyLength::Chunked, false, 0), gather);
+        assert_eq!(
+            plan(BodyUse::Buffered, BodyLength::Fixed(1_001), false, 0),
+            BodyPlan::Refuse { max_bytes: 1_000 }
+        );
+    }
+
+    #[test]
+    fn a_plain_handler_streams_what_is_large() {
+        let gather = BodyPlan::Gather { limit_bytes: 100, may_stream: true };
+        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(100), false, 0), gather);
+        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Chunked, false, 0), gather);
+        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(101), false, 101), BodyPlan::Stream);
+    }
+
+    #[test]
+    fn a_streaming_handler_is_spared_the_stream_of_a_small_body_that_is_there() {
+        let gather = BodyPlan::Gather { limit_bytes: 100, may_stream: true };
+        assert_eq!(plan(BodyUse::Streamed, BodyLength::Fixed(100), false, 100), gather);
+        assert_eq!(plan(BodyUse::Streamed, BodyLength::Fixed(100), false, 99), BodyPlan::Stream);
+        assert_eq!(plan(BodyUse::Streamed, BodyLength::Chunked, false, 99), BodyPlan::Stream);
+        assert_eq!(
+            plan(BodyUse::Streamed, BodyLength::Fixed(LARGE + 1), false, 0),
+            BodyPlan::Refuse { max_bytes: LARGE }
+        );
+    }
+
+    #[test]
+    fn a_client_that_waits_for_a_100_is_streamed_from_unless_its_body_is_there() {
+        for body in [BodyUse::Buffered, BodyUse::Adaptive, BodyUse::Streamed] {
+            assert_eq!(plan(body, BodyLength::Fixed(50), true, 0), BodyPlan::Stream);
+            assert!(matches!(plan(body, BodyLength::Fixed(50), true, 50), BodyPlan::Gather { .. }));
+        }
+    }
+}
