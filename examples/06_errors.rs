@@ -1,4 +1,4 @@
-//! Errors: `?` in handlers, statuses of one's own, and panics.
+//! Errors: question marks in handlers, statuses of one's own, and panics.
 //!
 //! What goes wrong inside is logged and answered with a bare 500; clients learn only what was written for them.
 //!

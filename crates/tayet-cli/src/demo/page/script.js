@@ -1,0 +1,308 @@
+// The live parts of the demo's page.
+"use strict";
+
+const FAST_PAUSE_MS = 100;
+const SLOW_PAUSE_MS = 0;
+const FIGURES_PAUSE_MS = 1_000;
+const RETRY_PAUSE_MS = 1_000;
+// Shorter than the lease that the server gives its clients.
+const PRESSURE_PAUSE_MS = 2_000;
+// How far back the charts and the quantiles look.
+const WINDOW_MS = 30_000;
+
+// The charts' common scale: powers of ten, in milliseconds.
+const LEAST_MS = 0.1;
+const MOST_MS = 1_000;
+const MARKS_MS = [1, 10, 100, 1_000];
+
+const byId = (id) => document.getElementById(id);
+const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
+const grouped = new Intl.NumberFormat("en").format;
+
+// Asks one endpoint again and again, and shows how long it takes.
+class Probe {
+  constructor(card, path, pauseMs) {
+    this.path = path;
+    this.pauseMs = pauseMs;
+    this.samples = [];
+    this.count = 0;
+    this.figures = figuresOf(card, "figure");
+    this.chart = new Chart(card.querySelector("[data-chart]"), path);
+  }
+
+  async measure() {
+    const start = performance.now();
+    const response = await fetch(this.path, { cache: "no-store" });
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`${this.path} answered ${response.status}`);
+    const now = performance.now();
+    this.count += 1;
+    this.samples.push({ at: now, ms: now - start });
+    this.show(now);
+    await pause(this.pauseMs);
+  }
+
+  show(now) {
+    while (this.samples[0].at < now - WINDOW_MS) this.samples.shift();
+    const sorted = this.samples.map((sample) => sample.ms).sort((a, b) => a - b);
+    showDuration(this.figures.p50, quantile(sorted, 0.5));
+    showDuration(this.figures.p99, quantile(sorted, 0.99));
+    this.figures.count.textContent = grouped(this.count);
+    this.chart.draw(this.samples, now);
+  }
+}
+
+// A line of durations over time, on a logarithmic scale.
+class Chart {
+  constructor(frame, path) {
+    this.svg = svg("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none", role: "img", "aria-label": `Latencies of ${path}` });
+    for (const mark of MARKS_MS) {
+      const y = Chart.height(mark);
+      this.svg.append(svg("line", { class: "grid", x1: 0, x2: 1, y1: y, y2: y }));
+      const label = document.createElement("span");
+      label.textContent = mark < 1_000 ? `${mark} ms` : `${mark / 1_000} s`;
+      label.style.top = `${y * 100}%`;
+      label.setAttribute("aria-hidden", "true");
+      frame.append(label);
+    }
+    this.area = svg("path", { class: "area" });
+    this.trace = svg("path", { class: "trace" });
+    this.svg.append(this.area, this.trace);
+    frame.prepend(this.svg);
+  }
+
+  static height(ms) {
+    const share = Math.log(Math.min(Math.max(ms, LEAST_MS), MOST_MS) / LEAST_MS) / Math.log(MOST_MS / LEAST_MS);
+    return 1 - share;
+  }
+
+  draw(samples, now) {
+    const x = (sample) => 1 - (now - sample.at) / WINDOW_MS;
+    const points = samples.map((sample) => `${x(sample).toFixed(4)} ${Chart.height(sample.ms).toFixed(4)}`);
+    const line = `M${points.join("L")}`;
+    this.trace.setAttribute("d", line);
+    this.area.setAttribute("d", `${line}L${x(samples.at(-1)).toFixed(4)} 1L${x(samples[0]).toFixed(4)} 1Z`);
+  }
+}
+
+// The slow requests that the server's own clients keep in flight.
+class Pressure {
+  constructor() {
+    this.slider = byId("pressure");
+    this.value = byId("pressure-value");
+    this.show();
+    this.slider.addEventListener("input", () => this.show());
+    this.slider.addEventListener("change", () => this.ask().catch(() => {}));
+  }
+
+  show() {
+    this.value.textContent = this.slider.value;
+  }
+
+  async renew() {
+    await this.ask();
+    await pause(PRESSURE_PAUSE_MS);
+  }
+
+  async ask() {
+    const body = JSON.stringify({ clients: Number(this.slider.value) });
+    const response = await fetch("/api/pressure", { method: "PUT", headers: { "Content-Type": "application/json" }, body });
+    await response.arrayBuffer();
+  }
+}
+
+// What the server says of itself.
+class Figures {
+  constructor() {
+    this.pulse = byId("pulse");
+    this.text = byId("pulse-text");
+    this.tiles = figuresOf(byId("tiles"), "tile");
+    this.routes = byId("routes");
+    this.before = null;
+  }
+
+  async refresh() {
+    const response = await fetch("/api/server", { cache: "no-store" });
+    this.show(await response.json(), performance.now());
+    await pause(FIGURES_PAUSE_MS);
+  }
+
+  show(now, at) {
+    this.say("up", `Serving ${location.host} for ${spoken(now.uptime_s)}, ${grouped(now.slow_clients)} slow requests in flight`);
+    if (this.before && now.requests >= this.before.requests) {
+      const rate = (now.requests - this.before.requests) / ((at - this.before.at) / 1_000);
+      this.tiles.rate.textContent = grouped(Math.round(rate));
+    }
+    this.before = { requests: now.requests, at };
+    this.tiles.requests.textContent = grouped(now.requests);
+    this.tiles.threads.textContent = `${grouped(now.threads_busy)} / ${grouped(now.threads)}`;
+    this.tiles.takeovers.textContent = grouped(now.takeovers);
+    this.tiles.queued.textContent = grouped(now.queued);
+    this.tiles.connections.textContent = grouped(now.connections);
+    this.routes.replaceChildren(...now.routes.map(routeRow));
+  }
+
+  lost() {
+    this.say("down", "The server does not answer. Start it again, and this page goes on.");
+  }
+
+  say(state, text) {
+    this.pulse.className = `pulse ${state}`;
+    this.text.textContent = text;
+  }
+}
+
+// The form that sends requests to the JSON API.
+class Workbench {
+  static PRESETS = {
+    place: ["POST", "/api/orders", '{ "cloth": "linen", "metres": 3 }'],
+    list: ["GET", "/api/orders", ""],
+    show: ["GET", "/api/orders/{last}", ""],
+    cancel: ["DELETE", "/api/orders/{last}", ""],
+    mistake: ["POST", "/api/orders", '{ "cloth": "linen", "metres": "three" }'],
+  };
+
+  constructor() {
+    this.form = byId("api");
+    this.method = byId("api-method");
+    this.path = byId("api-path");
+    this.body = byId("api-body");
+    this.last = 1;
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.send();
+    });
+    for (const button of this.form.querySelectorAll("[data-preset]")) {
+      button.addEventListener("click", () => this.take(Workbench.PRESETS[button.dataset.preset]));
+    }
+    this.method.addEventListener("change", () => this.update());
+    this.update();
+  }
+
+  take([method, path, body]) {
+    this.method.value = method;
+    this.path.value = path.replace("{last}", this.last);
+    this.body.value = body;
+    this.update();
+    this.send();
+  }
+
+  update() {
+    this.body.disabled = this.method.value !== "POST";
+  }
+
+  async send() {
+    const request = { method: this.method.value, headers: { Accept: "application/json" } };
+    if (request.method === "POST") {
+      request.headers["Content-Type"] = "application/json";
+      request.body = this.body.value;
+    }
+    byId("api-request").textContent = message(`${request.method} ${this.path.value} HTTP/1.1`, Object.entries(request.headers), request.body);
+    const start = performance.now();
+    try {
+      const response = await fetch(this.path.value, request);
+      const text = await response.text();
+      byId("api-took").textContent = `in ${duration(performance.now() - start)}`;
+      byId("api-response").textContent = message(`HTTP/1.1 ${response.status} ${response.statusText}`, response.headers, indented(text));
+      this.last = response.headers.get("location")?.split("/").at(-1) ?? this.last;
+    } catch {
+      byId("api-took").textContent = "";
+      byId("api-response").textContent = "The server does not answer.";
+    }
+  }
+}
+
+// The elements below `root` that are marked as figures, by their names.
+function figuresOf(root, kind) {
+  return Object.fromEntries([...root.querySelectorAll(`[data-${kind}]`)].map((element) => [element.dataset[kind], element]));
+}
+
+function quantile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+function showDuration(element, ms) {
+  const [number, unit] = duration(ms).split(" ");
+  const unitElement = document.createElement("span");
+  unitElement.className = "unit";
+  unitElement.textContent = unit;
+  element.replaceChildren(number, unitElement);
+}
+
+function duration(ms) {
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 100) return `${ms.toFixed(1)} ms`;
+  return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
+
+function spoken(seconds) {
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
+  if (days) return `${days} d ${hours} h`;
+  if (hours) return `${hours} h ${minutes} min`;
+  return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}
+
+function routeRow(route) {
+  const row = document.createElement("tr");
+  const place = document.createElement("span");
+  place.className = `badge ${route.runs_on}`;
+  place.textContent = route.runs_on === "pool" ? "its own thread" : "the loop";
+  const name = document.createElement("code");
+  name.textContent = route.route;
+  const numbers = [grouped(route.requests), duration(route.mean_us / 1_000), grouped(route.takeovers)];
+  row.append(cell(name), cell(place), ...numbers.map((number) => cell(number, "number")));
+  return row;
+}
+
+function cell(content, className = "") {
+  const element = document.createElement("td");
+  element.className = className;
+  element.append(content);
+  return element;
+}
+
+function message(line, headers, body) {
+  const fields = [...headers].map(([name, value]) => `${name.toLowerCase()}: ${value}`);
+  return [line, ...fields, "", body ?? ""].join("\n").trimEnd();
+}
+
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function svg(name, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value);
+  return element;
+}
+
+// Does something again and again while the page is looked at, and after a pause where it fails.
+async function forever(act, failed = () => {}) {
+  for (;;) {
+    if (document.hidden) {
+      await new Promise((resume) => document.addEventListener("visibilitychange", resume, { once: true }));
+      continue;
+    }
+    try {
+      await act();
+    } catch {
+      failed();
+      await pause(RETRY_PAUSE_MS);
+    }
+  }
+}
+
+const fast = new Probe(byId("fast"), "/api/fast", FAST_PAUSE_MS);
+const slow = new Probe(byId("slow"), "/api/slow", SLOW_PAUSE_MS);
+const figures = new Figures();
+const pressure = new Pressure();
+new Workbench();
+
+forever(() => pressure.renew());
+forever(() => fast.measure());
+forever(() => slow.measure());
+forever(() => figures.refresh(), () => figures.lost());

@@ -1,0 +1,21 @@
+//! What the command says of itself while it runs.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::EnvFilter;
+
+/// The variable that chooses what is logged, such as `info` or `tayet_engine=debug`.
+const VARIABLE: &str = "TAYET_LOG";
+/// What is logged where it does not say.
+const DEFAULT: &str = "warn";
+
+/// Logs to the standard error from here on.
+pub(crate) fn start() {
+    let wanted = std::env::var(VARIABLE);
+    let filter = EnvFilter::new(wanted.as_deref().unwrap_or(DEFAULT));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
+}
