@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from arena import ARENA, Server
+from arena import ARENA, Server, environment
 
 
 def test_port_0_is_a_free_port_that_is_named(arena: Server) -> None:
@@ -85,5 +84,5 @@ def test_an_address_in_use_is_named(arena: Server) -> None:
 def run_to_its_end(flags: list[str]) -> subprocess.CompletedProcess[str]:
     """The arena, expected to end by itself."""
     return subprocess.run(
-        [ARENA, *flags], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=dict(os.environ)
+        [ARENA, *flags], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, env=environment({})
     )

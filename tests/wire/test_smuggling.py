@@ -6,6 +6,8 @@ connection closes: nobody can know where the next message would begin.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from peer import Peer
@@ -166,11 +168,12 @@ def test_a_refused_chunked_body_in_single_bytes(peer: Peer, body: bytes, status:
     assert_refused(peer, status)
 
 
-def test_a_refusal_is_a_problem_document_for_who_accepts_json(peer: Peer) -> None:
-    peer.send(b"GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Length: x\r\n\r\n")
+def test_a_refusal_says_why(peer: Peer) -> None:
+    peer.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n")
     response = peer.response()
-    assert response.get("content-type") in ("application/problem+json", "text/plain; charset=utf-8"), response
-    assert response.body
+    assert (response.status, response.get("content-type")) == (501, "application/problem+json")
+    problem = json.loads(response.body)
+    assert problem["status"] == 501 and "chunked" in problem["detail"]
 
 
 @pytest.mark.parametrize(
