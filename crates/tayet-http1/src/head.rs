@@ -287,4 +287,12 @@ mod tests {
         head.clear();
         assert_eq!((head.bytes.capacity(), head.fields.capacity()), (0, 0));
     }
+
+    #[test]
+    fn buffers_up_to_the_limit_are_kept() {
+        let mut head =
+            Head { bytes: Vec::with_capacity(16_384), fields: Vec::with_capacity(128), ..Head::default() };
+        head.clear();
+        assert_eq!((head.bytes.capacity(), head.fields.capacity()), (16_384, 128));
+    }
 }

@@ -1,7 +1,8 @@
 //! Each limit, at its edge.
 
 use tayet_http1::{
-    HeadLimits, MAX_CHUNK_EXTENSION_BYTES, MAX_HEADERS_CEILING, MAX_TRAILER_BYTES, MAX_TRAILERS, Refusal,
+    HeadLimits, MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_DIGITS, MAX_HEAD_BYTES_CEILING,
+    MAX_HEADERS_CEILING, MAX_LEADING_EMPTY_LINES, MAX_TRAILER_BYTES, MAX_TRAILERS, Refusal,
 };
 
 use crate::support::{Receiver, outcome, outcome_however_cut};
@@ -29,6 +30,9 @@ fn with_headers(count: usize) -> Vec<u8> {
 fn the_defaults_are_the_documented_ones() {
     let defaults = HeadLimits { max_head_bytes: 16_384, max_request_line_bytes: 8_192, max_headers: 100 };
     assert_eq!(HeadLimits::default(), defaults);
+    assert_eq!((MAX_HEAD_BYTES_CEILING, MAX_HEADERS_CEILING), (1_073_741_824, 16_384));
+    assert_eq!((MAX_LEADING_EMPTY_LINES, MAX_CHUNK_SIZE_DIGITS, MAX_CHUNK_EXTENSION_BYTES), (4, 16, 16_384));
+    assert_eq!((MAX_TRAILER_BYTES, MAX_TRAILERS), (8_192, 32));
 }
 
 #[test]

@@ -401,6 +401,8 @@ fn persistence_and_expectations() {
             "GET / @a 1.1 close",
         ),
         (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: closed\r\n\r\n", "GET / @a 1.1 keep"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nUser-Agent: close\r\n\r\n", "GET / @a 1.1 keep"),
+        (b"GET / HTTP/1.0\r\nUser-Agent: keep-alive\r\n\r\n", "GET / 1.0 close"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nConnection:\r\n\r\n", "GET / @a 1.1 keep"),
         (b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / 1.0 keep"),
         (b"GET / HTTP/1.0\r\nConnection: Keep-Alive, x\r\n\r\n", "GET / 1.0 keep"),
