@@ -25,7 +25,12 @@ pub(crate) struct World {
     pub(crate) timeouts: u64,
     events: BTreeMap<(Duration, u64), Event>,
     scheduled: u64,
+    /// How many events have come since the clock moved.
+    at_once: u32,
 }
+
+/// Events that may come at one and the same time: more mean that they cause each other for ever.
+const MAX_EVENTS_AT_A_TIME: u32 = 1_000_000;
 
 pub(crate) type Call = Box<dyn FnOnce() + Send>;
 
@@ -62,6 +67,7 @@ impl World {
             timeouts: 0,
             events: BTreeMap::new(),
             scheduled: 0,
+            at_once: 0,
         }
     }
 
@@ -82,6 +88,8 @@ impl World {
     pub(crate) fn take_event(&mut self, until: Duration) -> Option<Happened> {
         let entry = self.events.first_entry().filter(|entry| entry.key().0 <= until)?;
         let ((at, _), event) = entry.remove_entry();
+        self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
+        assert!(self.at_once < MAX_EVENTS_AT_A_TIME, "time stands still");
         self.now = self.now.max(at);
         Some(self.happen(event))
     }

@@ -21,6 +21,9 @@ use crate::{EngineConfig, ExecutionModel, Limits};
 /// Threads that the pool believes to be starting, so that it never asks for real ones.
 const IMAGINED_THREADS: usize = 1_000_000;
 
+/// How long a handler that finds nothing of a body rests before it looks again.
+const READER_REST: Duration = Duration::from_millis(1);
+
 /// How the threads that are played behave.
 #[derive(Clone, Debug)]
 pub(super) struct Habits {
@@ -146,14 +149,14 @@ impl Crew {
             let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat) else { return };
             state.busy += 1;
             drop(state);
-            self.work_on(job, ReadBefore::default());
+            self.work_on(job, ReadBefore::default(), Duration::ZERO);
         }
     }
 
-    /// A worker goes on with a job when its time has come: while a body arrives, to read some of it.
-    fn work_on(&self, job: Job, read: ReadBefore) {
+    /// A worker goes on with a job after its handler's time and `rest`: while a body arrives, to read some of it.
+    fn work_on(&self, job: Job, read: ReadBefore, rest: Duration) {
         let crew = self.clone();
-        self.net.after(self.handler_time(), move || match job {
+        self.net.after(self.handler_time() + rest, move || match job {
             Job::Call(call) if call.pipe.is_some() => crew.read_on(call, read),
             job => crew.finish(job),
         });
@@ -163,18 +166,22 @@ impl Crew {
     fn read_on(&self, mut call: Box<Call>, mut read: ReadBefore) {
         let ignores_body = call.request.path().starts_with("/Ignoring/");
         let mut part = vec![0; lock(&self.state).random.size(1..=self.habits.read_bytes)];
+        let mut rest = Duration::ZERO;
         let has_more = !ignores_body
             && match call.request.stream().try_read(&mut part) {
                 Ok(Some(count)) => {
                     read.0.extend_from_slice(&part[..count]);
                     count > 0
                 }
-                Ok(None) => true,
+                Ok(None) => {
+                    rest = READER_REST;
+                    true
+                }
                 // The handler meets the error again.
                 Err(_) => false,
             };
         if has_more {
-            self.work_on(Job::Call(call), read);
+            self.work_on(Job::Call(call), read, rest);
         } else {
             call.request.extensions_mut().insert(read);
             self.finish(Job::Call(call));
