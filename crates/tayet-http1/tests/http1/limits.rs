@@ -143,11 +143,13 @@ fn limits_that_shrink_within_a_head_refuse_it() {
 
 const CHUNKED: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// What comes of a chunked body, whole and byte by byte.
+/// What comes of a chunked body, whole, in large pieces and byte by byte.
 fn outcome_of_chunked(body: &[u8]) -> String {
     let message = [CHUNKED, body].concat();
     let whole = outcome([&message[..]], &HeadLimits::default());
-    assert_eq!(outcome(message.chunks(1), &HeadLimits::default()), whole);
+    for piece_bytes in [1, 1000] {
+        assert_eq!(outcome(message.chunks(piece_bytes), &HeadLimits::default()), whole);
+    }
     whole.trim_start_matches("POST / @a 1.1 keep chunked | ").to_owned()
 }
 
