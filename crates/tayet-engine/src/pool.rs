@@ -155,9 +155,11 @@ impl Pool {
         missing
     }
 
-    /// Hands a loop to a standby thread, or an idle one. Returns how many threads must be started for it.
+    /// Hands a loop, taken from its thread, to a standby thread, or an idle one. Returns how many threads must be started
+    /// for it.
     pub(crate) fn drive(&self, the_loop: Box<Loop>) -> usize {
         let mut state = self.lock();
+        state.driving -= 1;
         state.loops.push_back(the_loop);
         let woken = state.standby.pop().or_else(|| state.idle.pop());
         if let Some(seat) = &woken {
@@ -236,7 +238,7 @@ impl Pool {
         }
     }
 
-    /// A thread that drove a loop does so no longer.
+    /// A loop has stopped, and its thread drives none any longer.
     pub(crate) fn leave_loop(&self) {
         let mut state = self.lock();
         state.driving -= 1;

@@ -108,16 +108,12 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let mut worker = Worker::new(Arc::clone(shared));
     if let Some(the_loop) = first {
         worker.drive(the_loop);
-        shared.pool.leave_loop();
     } else {
         shared.pool.join();
     }
     while let Some(assignment) = shared.pool.next(&seat) {
         match assignment {
-            Assignment::Drive(the_loop) => {
-                worker.drive(the_loop);
-                shared.pool.leave_loop();
-            }
+            Assignment::Drive(the_loop) => worker.drive(the_loop),
             Assignment::Run(job) => worker.run(job),
         }
     }
@@ -145,6 +141,7 @@ impl Worker {
         the_loop.arrive();
         loop {
             if the_loop.step() == Step::Stopped {
+                self.shared.pool.leave_loop();
                 self.shared.stopped(the_loop);
                 return;
             }
