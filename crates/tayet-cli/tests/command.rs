@@ -1,0 +1,188 @@
+//! The command from outside: what it says, and how it begins and ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long something may take that comes at once on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn tayet(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tayet"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TAYET_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What it says when it ends by itself.
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// A running demo, ended when it is dropped.
+struct Demo {
+    process: Child,
+    output: BufReader<ChildStdout>,
+    address: String,
+}
+
+impl Demo {
+    fn start(mut command: Command) -> Self {
+        let mut process = command.spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address =
+            line.trim_end().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}"));
+        Self { process, address: address.to_owned(), output }
+    }
+
+    /// The answer to a message of a connection that it ends.
+    fn ask(&self, message: &str) -> String {
+        let mut connection = TcpStream::connect(&self.address).unwrap();
+        connection.write_all(message.as_bytes()).unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"))
+    }
+
+    fn wait_for_figures(&self, wanted: &str) {
+        let give_up_at = Instant::now() + PATIENCE;
+        loop {
+            let figures = self.get("/api/server");
+            if figures.contains(wanted) {
+                return;
+            }
+            assert!(Instant::now() < give_up_at, "{wanted} never comes: {figures}");
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("sh").args(["-c", "kill -s $0 $1", name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn it_says_its_version() {
+    let output = tayet(&["--version"]).output().unwrap();
+    assert_eq!(said(&output), format!("tayet {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_demo_is_what_it_does_without_a_command() {
+    for arguments in [&["--listen", "127.0.0.1:0"][..], &["demo", "--listen", "127.0.0.1:0"]] {
+        let demo = Demo::start(tayet(arguments));
+        let page = demo.get("/");
+        assert!(
+            page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("<h1>An application server"),
+            "{page}"
+        );
+        assert!(
+            !page.contains("{{version}}") && !page.contains("{{examples}}"),
+            "something is not filled in"
+        );
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_says_how_to_choose_another() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = holder.local_addr().unwrap().to_string();
+    let output = tayet(&["--listen", &address]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said(&output).contains(&address) && said(&output).contains("--listen 127.0.0.1:8081"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn settings_that_cannot_be_are_named() {
+    for (arguments, complaint) in [
+        (&["--execution", "fibers"][..], "fibers"),
+        (&["--loops", "0"], "--loops"),
+        (&["--config", "no-such-file.toml"], "no-such-file.toml"),
+        (&["--access-log", "loud"], "loud"),
+        (&["--no-such-flag"], "--no-such-flag"),
+    ] {
+        let output = tayet(arguments).output().unwrap();
+        assert!(
+            !matches!(output.status.code(), Some(0 | 101) | None),
+            "{arguments:?} ended as {}",
+            output.status
+        );
+        assert!(said(&output).contains(complaint), "{arguments:?}: {}", said(&output));
+    }
+}
+
+#[test]
+fn flags_prevail_over_the_environment_and_that_over_the_file() {
+    let file = std::env::temp_dir().join(format!("tayet-command-{}.toml", std::process::id()));
+    std::fs::write(&file, "listen = 'unix:/nowhere/at/all'\nmax_headers = 3\nmax_request_line_bytes = 40\n")
+        .unwrap();
+    let mut command = tayet(&["--listen", "127.0.0.1:0"]);
+    command
+        .env("TAYET_CONFIG", &file)
+        .env("TAYET_MAX_HEADERS", "2")
+        .env("TAYET_LISTEN", "unix:/nowhere/either");
+    let demo = Demo::start(command);
+    std::fs::remove_file(&file).unwrap();
+    let message =
+        |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n");
+    assert!(demo.ask(&message("/healthz", "")).starts_with("HTTP/1.1 200 "), "two fields are allowed");
+    assert!(demo.ask(&message("/healthz", "X: 1\r\n")).starts_with("HTTP/1.1 431 "), "three are not");
+    assert!(demo.ask(&message(&"/long".repeat(9), "")).starts_with("HTTP/1.1 414 "), "the file is read");
+}
+
+#[test]
+fn it_ends_when_it_has_answered() {
+    for signal in ["TERM", "INT"] {
+        let mut demo = Demo::start(tayet(&["--listen", "127.0.0.1:0"]));
+        let mut connection = TcpStream::connect(&demo.address).unwrap();
+        connection.write_all(b"GET /api/slow HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        demo.wait_for_figures("\"threads_busy\":1,");
+        demo.signal(signal);
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("{\"slept_ms\":500}"),
+            "{answer}"
+        );
+        assert!(demo.process.wait().unwrap().success());
+        let mut said = String::new();
+        demo.output.read_to_string(&mut said).unwrap();
+        assert!(said.contains("shutting down") && said.ends_with("stopped\n"), "{said}");
+    }
+}
+
+#[test]
+fn no_more_clients_press_it_than_the_limit() {
+    let demo = Demo::start(tayet(&["--listen", "127.0.0.1:0"]));
+    let put = |body: &str| {
+        let length = body.len();
+        demo.ask(&format!(
+            "PUT /api/pressure HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        ))
+    };
+    assert!(put(r#"{"clients":1000000}"#).ends_with(r#"{"clients":128}"#));
+    demo.wait_for_figures("\"slow_clients\":128,");
+    assert!(put(r#"{"clients":0}"#).ends_with(r#"{"clients":0}"#));
+    demo.wait_for_figures("\"slow_clients\":0,");
+}
