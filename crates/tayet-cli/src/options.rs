@@ -30,11 +30,11 @@ pub(crate) enum Command {
 /// either from the file.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DemoOptions {
-    /// Where to listen: 127.0.0.1:8080, [::1]:0, :8080 or unix:/run/tayet.sock; may be given several times
+    /// Where to listen: 127.0.0.1:8080, :8080 for all interfaces, or unix:/run/tayet.sock; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Address>,
 
-    /// Which threads run handlers: task-pool[:MOST], thread-pool:THREADS or inline
+    /// Which threads run handlers: task-pool, thread-pool:THREADS or inline
     #[arg(long, value_name = "MODEL")]
     execution: Option<ExecutionModel>,
 
