@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "unit, integration and documentation tests",
         needs: &[],
         too_slow_for_fast: None,
-        run: |workspace, runner| cargo(workspace, runner, &["test", "--workspace"]),
+        run: test,
     },
     Check {
         name: "doc",
@@ -83,6 +83,13 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonEnvironment],
         too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
         run: wire,
+    },
+    Check {
+        name: "browser",
+        headline: "the demonstration's page in a browser",
+        needs: &[Need::Apt("chromium"), Need::NodeModules("tests/browser")],
+        too_slow_for_fast: Some("starts a browser"),
+        run: browser,
     },
     Check {
         name: "loom",
@@ -118,19 +125,36 @@ fn cargo(workspace: &Workspace, runner: &Runner, args: &[&str]) -> Verdict {
     run(runner, cargo_command(workspace).args(args))
 }
 
-fn doc(workspace: &Workspace, runner: &Runner) -> Verdict {
-    let mut command = cargo_command(workspace);
-    run(runner, command.args(["doc", "--no-deps", "--workspace"]).env("RUSTDOCFLAGS", "-D warnings"))
+fn test(workspace: &Workspace, runner: &Runner) -> Verdict {
+    // Some tests start an example, and `cargo test` builds an example with tests of its own only as a test.
+    build_programs(workspace, runner)?;
+    cargo(workspace, runner, &["test", "--workspace", "--no-fail-fast"])
 }
 
-/// Builds every example and binary, and tests the arena and the `tayet` program from outside.
+/// Builds what the tests start.
 ///
 /// The development profile is meant: it checks arithmetic and debug assertions, which the release profile does not.
+fn build_programs(workspace: &Workspace, runner: &Runner) -> Verdict {
+    cargo(workspace, runner, &["build", "--workspace", "--bins", "--examples"])
+}
+
+fn doc(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let mut command = cargo_command(workspace);
+    // Libraries only: the program `tayet` would be documented over the crate `tayet`.
+    command.args(["doc", "--no-deps", "--workspace", "--lib"]).env("RUSTDOCFLAGS", "-D warnings");
+    run(runner, &mut command)
+}
+
 fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
-    cargo(workspace, runner, &["build", "--workspace", "--bins", "--examples"])?;
+    build_programs(workspace, runner)?;
     let mut pytest = Command::new(workspace.path(".venv/bin/python"));
     pytest.args(["-m", "pytest", "tests/wire"]).current_dir(workspace.root());
     run(runner, &mut pytest)
+}
+
+fn browser(workspace: &Workspace, runner: &Runner) -> Verdict {
+    build_programs(workspace, runner)?;
+    run(runner, Command::new("npm").arg("test").current_dir(workspace.path("tests/browser")))
 }
 
 fn loom(workspace: &Workspace, runner: &Runner) -> Verdict {
@@ -167,7 +191,8 @@ fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
     ensure!(!targets.trim().is_empty(), "there is no fuzz target");
     for target in targets.split_whitespace() {
         let total_time = format!("-max_total_time={FUZZ_SECONDS}");
-        run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]))?;
+        let options = ["-timeout=10", "-verbosity=0", "-print_final_stats=1"];
+        run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]).args(options))?;
     }
     Ok(None)
 }

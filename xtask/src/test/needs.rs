@@ -1,9 +1,10 @@
-//! What the checks need beside Rust and Python, installed only where it is missing.
+//! What the checks need beside Rust, Python and Node, installed only where it is missing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 
@@ -24,6 +25,8 @@ pub(super) enum Need {
     Apt(&'static str),
     /// `.venv` with the packages of [`PYTHON_REQUIREMENTS`].
     PythonEnvironment,
+    /// The npm packages of this directory's lock file.
+    NodeModules(&'static str),
     /// A subcommand of cargo that is built from source.
     Cargo(CargoTool),
 }
@@ -48,6 +51,7 @@ pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<N
             Need::RustComponent(component) => installer.install_component(component)?,
             Need::Apt(_) => {}
             Need::PythonEnvironment => installer.install_python_environment()?,
+            Need::NodeModules(directory) => installer.install_node_modules(directory)?,
             Need::Cargo(tool) => installer.install_tool(*tool)?,
         }
     }
@@ -127,6 +131,18 @@ impl Installer<'_> {
         self.run(venv.args(["-m", "venv", "--clear"]).arg(self.workspace.path(".venv")))
     }
 
+    fn install_node_modules(&self, directory: &str) -> anyhow::Result<()> {
+        let directory = self.workspace.path(directory);
+        // npm leaves its own lock file behind when it has installed everything.
+        let installed = modified(&directory.join("node_modules/.package-lock.json"));
+        if installed.is_some() && installed >= modified(&directory.join("package-lock.json")) {
+            return Ok(());
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        self.run(npm.current_dir(directory))
+    }
+
     fn install_tool(&self, tool: CargoTool) -> anyhow::Result<()> {
         if tool.is_installed(self.workspace) {
             return Ok(());
@@ -152,6 +168,10 @@ impl Installer<'_> {
 fn is_apt_installed(package: &str) -> bool {
     output_of(Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package]))
         .is_ok_and(|status| status == "installed")
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().ok()?.modified().ok()
 }
 
 fn apt_get() -> Command {
