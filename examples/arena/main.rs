@@ -10,26 +10,20 @@
 mod endpoints;
 mod items;
 mod options;
-mod signals;
 
 use clap::Parser;
 use tayet::{Address, Server};
 
 use crate::options::Options;
-use crate::signals::Signals;
 
 fn main() -> tayet::Result {
     let config = Options::parse().config()?;
-    let signals = Signals::new()?;
-    let server = Server::new(endpoints::router()).config(&config)?.start()?;
-    for address in server.addresses() {
-        match address {
-            Address::Ip(address) => println!("listening on http://{address}"),
-            Address::Unix(_) => println!("listening on {address}"),
+    Server::new(endpoints::router()).config(&config)?.run_with(|server| {
+        for address in server.addresses() {
+            match address {
+                Address::Ip(address) => println!("listening on http://{address}"),
+                Address::Unix(_) => println!("listening on {address}"),
+            }
         }
-    }
-    signals.wait();
-    server.shutdown();
-    server.join();
-    Ok(())
+    })
 }

@@ -16,17 +16,11 @@ use self::figures::Started;
 use self::orders::Orders;
 use self::pressure::Pressure;
 use crate::options::DemoOptions;
-use crate::signals::Signals;
 
 /// Serves the demo until it is told to end.
 pub(crate) fn run(options: &DemoOptions) -> tayet::Result {
-    let signals = Signals::new()?;
-    let server = Server::new(router()).config(&options.config()?)?.start().map_err(explained)?;
-    announce(&server);
-    signals.wait();
-    println!("shutting down: what is under way is answered first; a second Ctrl-C ends it at once");
-    server.shutdown();
-    server.join();
+    let server = Server::new(router()).config(&options.config()?)?;
+    server.run_with(announce).map_err(explained)?;
     println!("stopped");
     Ok(())
 }

@@ -5,7 +5,6 @@
 mod demo;
 mod log;
 mod options;
-mod signals;
 
 use clap::Parser;
 

@@ -165,9 +165,11 @@ fn it_ends_when_it_has_answered() {
             "{answer}"
         );
         assert!(demo.process.wait().unwrap().success());
-        let mut said = String::new();
+        let (mut said, mut logged) = (String::new(), String::new());
         demo.output.read_to_string(&mut said).unwrap();
-        assert!(said.contains("shutting down") && said.ends_with("stopped\n"), "{said}");
+        demo.process.stderr.take().unwrap().read_to_string(&mut logged).unwrap();
+        assert!(said.ends_with("stopped\n"), "{said}");
+        assert!(logged.contains("shutting down; a second signal ends it at once"), "{logged}");
     }
 }
 
