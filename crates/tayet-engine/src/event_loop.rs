@@ -30,6 +30,10 @@ use crate::{ExecutionModel, Request};
 /// Heads kept for later requests, so that these need no memory of their own.
 pub(crate) const MAX_SPARE_HEADS: usize = 64;
 
+/// Looks at what has come, without waiting, before a draining loop closes its listeners and its idle connections: the
+/// first accepts what stands in the queue, the second reads what those connections have sent.
+const DRAIN_SWEEPS: u32 = 3;
+
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
 
@@ -68,6 +72,8 @@ pub(crate) struct Loop {
     pub(crate) now_ms: u64,
     /// When the loop gives up on what is under way; `Some` while it drains.
     pub(crate) stop_at_ms: Option<u64>,
+    /// Turns left to take in what had come before the loop was told to drain.
+    sweeps_left: u32,
     mailbox: Arc<Mailbox>,
     inbox: VecDeque<Message>,
     taken: Vec<Message>,
@@ -129,6 +135,7 @@ impl Loop {
             now,
             now_ms,
             stop_at_ms: None,
+            sweeps_left: 0,
             inbox: VecDeque::new(),
             taken: Vec::new(),
             timers: TimerWheel::new(now_ms),
@@ -192,6 +199,10 @@ impl Loop {
     fn turn(&mut self) -> bool {
         self.dispatch_jobs();
         if !self.rejected.is_empty() {
+            return true;
+        }
+        if self.sweeps_left > 0 {
+            self.sweep();
             return true;
         }
         if self.is_done() {
@@ -294,13 +305,23 @@ impl Loop {
         }
     }
 
-    /// The peer has ended its sending direction; it may still read the answer that it waits for.
+    /// The peer has ended its sending direction; it may still read the answers that it waits for.
     fn ended(&mut self, token: Token) {
         let Some(connection) = self.connections.get(token) else { return };
         connection.has_ended = true;
         connection.peer.set_disconnected();
+        let is_proxy = matches!(connection.phase, Phase::Proxy { .. });
+        if connection.sending.is_none() && (connection.backlog.is_empty() || is_proxy) {
+            self.meet_end(token);
+        }
+    }
+
+    /// All that came before the end of the peer's sending direction has been read.
+    pub(crate) fn meet_end(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
         match &mut connection.phase {
             Phase::Busy(busy) => {
+                connection.peer.set_awaited(true);
                 if let Some(stream) = &mut busy.stream
                     && !stream.is_finished
                 {
@@ -308,12 +329,11 @@ impl Loop {
                     stream.pipe.finish(Err(BodyError::Disconnected));
                 }
             }
-            _ if connection.sending.is_some() || !connection.backlog.is_empty() => {}
             Phase::Body(_) => self.refuse(token, StatusCode::BAD_REQUEST, CUT_SHORT, None),
             Phase::Head if connection.protocol.has_partial_head() => {
                 self.refuse(token, StatusCode::BAD_REQUEST, CUT_SHORT, None);
             }
-            _ => self.close(token),
+            Phase::Head | Phase::Proxy { .. } | Phase::Linger { .. } => self.close(token),
         }
     }
 
@@ -331,9 +351,24 @@ impl Loop {
         }
     }
 
-    /// No new connections; those that wait for nothing are closed, the others when they have their answer.
+    /// From now on every answer is its connection's last. What has been sent to us already, be it on connections that wait
+    /// to be accepted, is taken in first.
     fn drain(&mut self) {
         self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
+        self.sweeps_left = DRAIN_SWEEPS;
+    }
+
+    /// One of the last looks at what has come; behind the last there are no new connections, and those that wait for
+    /// nothing are closed.
+    fn sweep(&mut self) {
+        self.sweeps_left -= 1;
+        if let Err(error) = self.driver.wait(Some(Duration::ZERO)) {
+            tracing::error!(%error, "the poller failed");
+        }
+        self.set_now();
+        if self.sweeps_left > 0 {
+            return;
+        }
         self.driver.stop_accepting();
         for token in self.connections.tokens() {
             if self.connections.get(token).is_some_and(|connection| connection.is_idle()) {

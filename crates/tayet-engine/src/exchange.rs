@@ -147,15 +147,29 @@ impl Loop {
     pub(crate) fn after_send(&mut self, token: Token, then: AfterSend) {
         let Some(connection) = self.connections.get(token) else { return };
         match then {
-            AfterSend::GoOn if matches!(connection.phase, Phase::Busy(_)) => self.set_busy_deadline(token),
-            AfterSend::GoOn => self.take_up(token),
-            AfterSend::Dispatch(call) => self.jobs.push(Job::Call(call)),
+            AfterSend::GoOn => self.go_on(token),
+            AfterSend::Dispatch(call) => {
+                self.jobs.push(Job::Call(call));
+                self.go_on(token);
+            }
             AfterSend::Answer(response) => {
                 let exchange = connection.exchange;
                 self.answer(token, exchange, response);
             }
             AfterSend::Close => self.finish(token),
         }
+    }
+
+    /// Takes up what was not read while something was being sent, be it the body of the request under way.
+    fn go_on(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if let Phase::Busy(busy) = &mut connection.phase {
+            if let Some(stream) = &mut busy.stream {
+                stream.rate.restart(self.now_ms);
+            }
+            self.set_busy_deadline(token);
+        }
+        self.take_up(token);
     }
 
     /// A connection's deadline has come: which one it is depends on what the connection is doing.
@@ -497,10 +511,17 @@ impl Loop {
         }
         self.keep_backlog_bounded(token);
         let Some(connection) = self.connections.get(token) else { return };
-        if connection.sending.is_some() || !matches!(connection.phase, Phase::Head) {
+        if connection.sending.is_some() {
             return;
         }
-        if connection.has_ended || (self.stop_at_ms.is_some() && connection.is_idle()) {
+        if connection.has_ended && connection.backlog.is_empty() {
+            self.meet_end(token);
+            return;
+        }
+        if !matches!(connection.phase, Phase::Head) {
+            return;
+        }
+        if self.stop_at_ms.is_some() && connection.is_idle() {
             self.close(token);
         } else if !connection.protocol.has_partial_head() {
             self.set_deadline(token, self.now_ms + self.shared.limits.keep_alive_timeout_ms);

@@ -110,7 +110,10 @@ pub(super) struct Application {
 
 /// What of a body was read before its handler is called; a simulation's one thread cannot have it wait.
 #[derive(Clone, Default)]
-pub(super) struct ReadBefore(pub(super) Vec<u8>);
+pub(super) struct ReadBefore {
+    pub(super) bytes: Vec<u8>,
+    pub(super) error: Option<BodyError>,
+}
 
 impl Service for Application {
     fn routes(&self) -> Vec<Route> {
@@ -165,8 +168,11 @@ pub(super) fn pattern(tag: u64, size: usize) -> Vec<u8> {
 }
 
 fn whole_body(request: &mut Request) -> Result<Vec<u8>, BodyError> {
-    let mut body =
-        request.extensions().and_then(|known| known.get::<ReadBefore>().cloned()).unwrap_or_default().0;
+    let read = request.extensions_mut().remove::<ReadBefore>().unwrap_or_default();
+    if let Some(error) = read.error {
+        return Err(error);
+    }
+    let mut body = read.bytes;
     let mut part = [0; 4_096];
     loop {
         match request.stream().read_some(&mut part)? {

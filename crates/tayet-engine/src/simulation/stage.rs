@@ -170,15 +170,17 @@ impl Crew {
         let has_more = !ignores_body
             && match call.request.stream().try_read(&mut part) {
                 Ok(Some(count)) => {
-                    read.0.extend_from_slice(&part[..count]);
+                    read.bytes.extend_from_slice(&part[..count]);
                     count > 0
                 }
                 Ok(None) => {
                     rest = READER_REST;
                     true
                 }
-                // The handler meets the error again.
-                Err(_) => false,
+                Err(error) => {
+                    read.error = Some(error);
+                    false
+                }
             };
         if has_more {
             self.work_on(Job::Call(call), read, rest);
