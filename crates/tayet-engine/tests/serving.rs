@@ -174,3 +174,23 @@ fn shutdown_answers_what_is_under_way_and_closes_the_rest() {
         assert!(TcpStream::connect(address).is_err(), "{model}");
     }
 }
+
+#[test]
+fn shutdown_answers_what_had_been_sent_before() {
+    for model in models() {
+        let (engine, address) = start(model, Limits::default());
+        let mut open = (0..20).map(|_| BufReader::new(connect(address))).collect::<Vec<_>>();
+        for client in &mut open {
+            assert_eq!(text(&get(client, "/")), "hello", "{model}");
+        }
+        let mut clients = (0..20).map(|_| BufReader::new(connect(address))).chain(open).collect::<Vec<_>>();
+        for client in &mut clients {
+            client.get_mut().write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        }
+        engine.shutdown();
+        for client in &mut clients {
+            assert_eq!(text(&read_answer(client)), "hello", "{model}");
+        }
+        engine.join();
+    }
+}
