@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::byte::REG_NAME;
+use crate::byte::{DIGIT, REG_NAME};
 
 /// The port of an authority.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -19,25 +19,47 @@ const HIGHEST_PORT: &[u8] = b"65535";
 /// malformed.
 ///
 /// User information is refused (RFC 9110 section 4.2.4), as are zones and `IPvFuture` in brackets.
-#[inline]
 pub(crate) fn check(authority: &[u8]) -> Option<Port> {
-    let host_length = match authority.first()? {
-        b'[' => ip_literal_length(authority)?,
-        _ => reg_name_length(authority)?,
-    };
-    match &authority[host_length..] {
-        [] => Some(Port::Absent),
-        [b':'] => Some(Port::Empty),
-        [b':', digits @ ..] => is_port(digits).then_some(Port::Given),
-        _ => None,
+    let (length, port) = read(authority)?;
+    (length == authority.len()).then_some(port)
+}
+
+/// Reads the authority that `bytes` begin with, as far as it goes, and gives its length and its port.
+/// `None`: it's malformed.
+#[inline(always)]
+pub(crate) fn read(bytes: &[u8]) -> Option<(usize, Port)> {
+    let host_length = host_length(bytes)?;
+    if bytes.get(host_length) != Some(&b':') {
+        return Some((host_length, Port::Absent));
     }
+    let length = DIGIT.find_other(bytes, host_length + 1).map_or(bytes.len(), |(length, _)| length);
+    let digits = &bytes[host_length + 1..length];
+    let port = match digits.len() {
+        1..=4 => Port::Given,
+        0 => Port::Empty,
+        // Of numbers as long as the highest, the greater is so by its bytes.
+        5 if digits <= HIGHEST_PORT => Port::Given,
+        _ => return None,
+    };
+    Some((length, port))
 }
 
 /// Also an IPv4 address is a registered name by its syntax.
-#[inline]
-fn reg_name_length(authority: &[u8]) -> Option<usize> {
-    let mut length = REG_NAME.run_length(authority);
-    while let [b'%', high, low, rest @ ..] = &authority[length..] {
+#[inline(always)]
+fn host_length(bytes: &[u8]) -> Option<usize> {
+    match REG_NAME.find_other(bytes, 0) {
+        Some((length, byte)) if length > 0 && byte != b'%' => Some(length),
+        Some((length, b'%')) => encoded_name_length(bytes, length),
+        Some((_, b'[')) => ip_literal_length(bytes),
+        Some(_) => None,
+        None => (!bytes.is_empty()).then_some(bytes.len()),
+    }
+}
+
+/// Of a registered name whose first percent-encoded byte is at `length`.
+#[cold]
+fn encoded_name_length(bytes: &[u8], mut length: usize) -> Option<usize> {
+    while let [b'%', high, low, rest @ ..] = &bytes[length..] {
         if !high.is_ascii_hexdigit() || !low.is_ascii_hexdigit() {
             return None;
         }
@@ -46,19 +68,12 @@ fn reg_name_length(authority: &[u8]) -> Option<usize> {
     (length > 0).then_some(length)
 }
 
+#[cold]
 fn ip_literal_length(authority: &[u8]) -> Option<usize> {
     let end = authority.iter().position(|&byte| byte == b']')?;
     let address = std::str::from_utf8(&authority[1..end]).ok()?;
     address.parse::<Ipv6Addr>().ok()?;
     Some(end + 1)
-}
-
-/// At most five digits; of numbers as long as the highest, the greater is so by its bytes.
-#[inline]
-fn is_port(digits: &[u8]) -> bool {
-    let is_in_range =
-        digits.len() < HIGHEST_PORT.len() || digits.len() == HIGHEST_PORT.len() && digits <= HIGHEST_PORT;
-    is_in_range && digits.iter().all(u8::is_ascii_digit)
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub(crate) const QUERY: Class = Class(4);
 /// `unreserved` or `sub-delims` of RFC 3986: a registered name's bytes, save for percent-encoding.
 pub(crate) const REG_NAME: Class = Class(8);
 
+/// `DIGIT` of RFC 5234.
+pub(crate) const DIGIT: Class = Class(16);
+
 static CLASSES: [u8; 256] = classes();
 
 impl Class {
@@ -26,22 +29,33 @@ impl Class {
         CLASSES[usize::from(byte)] & self.0 != 0
     }
 
-    /// How many bytes at the front of `bytes` are in the class.
+    /// The first byte from `start` on that isn't in the class, and where it is. `None`: all are.
     ///
     /// Eight at a time, so that bounds are checked once for them.
-    #[inline]
-    pub(crate) fn run_length(self, bytes: &[u8]) -> usize {
-        let mut rest = bytes;
-        while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
+    #[inline(always)]
+    pub(crate) fn find_other(self, bytes: &[u8], start: usize) -> Option<(usize, u8)> {
+        let mut at = start;
+        while let Some(eight) = bytes.get(at..at + 8) {
             for (offset, &byte) in eight.iter().enumerate() {
                 if !self.has(byte) {
-                    return bytes.len() - rest.len() + offset;
+                    return Some((at + offset, byte));
                 }
             }
-            rest = behind;
+            at += 8;
         }
-        let length = rest.iter().position(|&byte| !self.has(byte)).unwrap_or(rest.len());
-        bytes.len() - rest.len() + length
+        while let Some(&byte) = bytes.get(at) {
+            if !self.has(byte) {
+                return Some((at, byte));
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// How many bytes at the front of `bytes` are in the class.
+    #[inline]
+    pub(crate) fn run_length(self, bytes: &[u8]) -> usize {
+        self.find_other(bytes, 0).map_or(bytes.len(), |(length, _)| length)
     }
 }
 
@@ -60,24 +74,25 @@ pub(crate) fn is_control(byte: u8) -> bool {
 /// `bytes` without optional whitespace at both ends.
 #[inline]
 pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
-    &bytes[trimmed(bytes)]
+    &bytes[trimmed(bytes, 0..bytes.len())]
 }
 
-/// Where `bytes` are without optional whitespace at both ends. Mostly that's one space at the start.
+/// `range` of `bytes` without optional whitespace at both ends. Mostly that's one space at the start.
 #[inline]
-pub(crate) fn trimmed(bytes: &[u8]) -> Range<usize> {
-    let start = usize::from(bytes.first() == Some(&b' '));
-    let needs_more = match &bytes[start..] {
+pub(crate) fn trimmed(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    let Range { start, end } = range;
+    let start = if bytes[start..end].first() == Some(&b' ') { start + 1 } else { start };
+    let needs_more = match &bytes[start..end] {
         [] => false,
-        [first, ..] if is_whitespace(*first) => true,
-        [.., last] => is_whitespace(*last),
+        [first, .., last] => is_whitespace(*first) || is_whitespace(*last),
+        [only] => is_whitespace(*only),
     };
-    if needs_more { trimmed_further(bytes, start) } else { start..bytes.len() }
+    if needs_more { trimmed_further(bytes, start..end) } else { start..end }
 }
 
 #[cold]
-fn trimmed_further(bytes: &[u8], mut start: usize) -> Range<usize> {
-    let mut end = bytes.len();
+fn trimmed_further(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = range;
     while start < end && is_whitespace(bytes[start]) {
         start += 1;
     }
@@ -107,6 +122,9 @@ const fn classes_of(byte: u8) -> u8 {
     }
     if matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=') {
         class |= REG_NAME.0;
+    }
+    if byte.is_ascii_digit() {
+        class |= DIGIT.0;
     }
     if byte.is_ascii_graphic() && byte != b'#' {
         class |= QUERY.0;
@@ -140,6 +158,7 @@ mod tests {
             (0x21..0x7fu8).map(char::from).filter(|&c| c != '#').collect::<String>()
         );
         assert_eq!(members(|byte| PATH.has(byte)), members(|byte| QUERY.has(byte)).replace('?', ""));
+        assert_eq!(members(|byte| DIGIT.has(byte)), "0123456789");
         assert_eq!(members(is_control).len(), 31 + 1);
     }
 
@@ -151,7 +170,12 @@ mod tests {
             for other in (0..length).rev() {
                 bytes[other] = b':';
                 assert_eq!(TOKEN.run_length(&bytes), other);
+                for start in 0..=other {
+                    assert_eq!(TOKEN.find_other(&bytes, start), Some((other, b':')));
+                }
             }
+            assert_eq!(TOKEN.find_other(&vec![b'a'; length], length / 2), None);
+            assert_eq!(TOKEN.find_other(&vec![b':'; length], length + 1), None);
         }
     }
 

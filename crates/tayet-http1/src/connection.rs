@@ -5,6 +5,7 @@ use http::HeaderMap;
 use crate::chunk_decoder::{ChunkDecoder, take_data};
 use crate::head_parser::HeadParser;
 use crate::limits::MAX_LEADING_EMPTY_LINES;
+use crate::line::Stop;
 use crate::{BodyLength, Head, HeadLimits, Refusal};
 
 /// What an idle connection may cost on the stack; on the heap it has nothing.
@@ -67,22 +68,16 @@ impl Connection {
         head: &mut Head,
         limits: &HeadLimits,
     ) -> Result<bool, Refusal> {
-        head.clear();
         let received = match &mut self.state {
             State::BetweenMessages(empty_lines) => match empty_lines.skip(input) {
                 Ok(true) => self.begin_head(input, head, limits),
                 skipped => skipped,
             },
-            State::Head(partial) => partial.receive(input, head, limits),
-            State::FixedBody { .. } | State::ChunkedBody(_) => {
-                debug_assert!(false, "receive_head is called within a body");
-                return Ok(false);
-            }
-            State::Failed(refusal) => return Err(*refusal),
+            _ => self.go_on_with_head(input, head, limits),
         };
         match received {
             Ok(true) => self.begin_body(head.body_length()),
-            Ok(false) => {}
+            Ok(false) => head.clear(),
             Err(refusal) => {
                 head.clear();
                 self.state = State::Failed(refusal);
@@ -146,9 +141,14 @@ impl Connection {
         limits: &HeadLimits,
     ) -> Result<bool, Refusal> {
         let mut parser = HeadParser::default();
-        let Some(length) = parser.parse(input, head, limits)? else {
-            self.state = State::Head(PartialHead::begin(input, head, parser));
-            return Ok(false);
+        head.begin();
+        let length = match parser.parse(input, head, limits) {
+            Ok(length) => length,
+            Err(Stop::Refused(refusal)) => return Err(refusal),
+            Err(Stop::Incomplete) => {
+                self.state = State::Head(PartialHead::begin(input, head, parser));
+                return Ok(false);
+            }
         };
         let (bytes, rest) = input.split_at(length);
         head.set_bytes(bytes);
@@ -156,13 +156,40 @@ impl Connection {
         Ok(true)
     }
 
-    #[inline]
+    #[cold]
+    fn go_on_with_head(
+        &mut self,
+        input: &mut &[u8],
+        head: &mut Head,
+        limits: &HeadLimits,
+    ) -> Result<bool, Refusal> {
+        match &mut self.state {
+            State::Head(partial) => partial.receive(input, head, limits),
+            State::Failed(refusal) => Err(*refusal),
+            State::BetweenMessages(_) | State::FixedBody { .. } | State::ChunkedBody(_) => {
+                debug_assert!(false, "receive_head is called within a body");
+                Ok(false)
+            }
+        }
+    }
+
+    #[inline(always)]
     fn begin_body(&mut self, length: BodyLength) {
         match (&mut self.state, length) {
             (State::BetweenMessages(empty_lines), BodyLength::None) => *empty_lines = EmptyLines::default(),
-            (state, BodyLength::None) => *state = State::BetweenMessages(EmptyLines::default()),
-            (state, BodyLength::Fixed(length)) => *state = State::FixedBody { remaining: length },
-            (state, BodyLength::Chunked) => *state = State::ChunkedBody(ChunkDecoder::new()),
+            (state, _) => *state = State::behind_head(length),
+        }
+    }
+}
+
+impl State {
+    /// What comes behind a head.
+    #[inline(never)]
+    fn behind_head(length: BodyLength) -> Self {
+        match length {
+            BodyLength::None => Self::BetweenMessages(EmptyLines::default()),
+            BodyLength::Fixed(length) => Self::FixedBody { remaining: length },
+            BodyLength::Chunked => Self::ChunkedBody(ChunkDecoder::new()),
         }
     }
 }
@@ -184,6 +211,15 @@ impl EmptyLines {
     /// Takes empty lines off the front of `input`. Whether a request line's first byte is there then.
     #[inline]
     fn skip(&mut self, input: &mut &[u8]) -> Result<bool, Refusal> {
+        match input.first() {
+            Some(b'\r' | b'\n') => self.skip_some(input),
+            Some(_) if self.after_carriage_return => Err(Refusal::BareCarriageReturn),
+            first => Ok(first.is_some()),
+        }
+    }
+
+    #[cold]
+    fn skip_some(&mut self, input: &mut &[u8]) -> Result<bool, Refusal> {
         while let Some((&byte, rest)) = input.split_first() {
             match (byte, self.after_carriage_return) {
                 (b'\n', true) if self.count == MAX_LEADING_EMPTY_LINES => {
@@ -220,13 +256,18 @@ impl PartialHead {
     }
 
     /// Takes bytes off the front of `input` up to the end of the head, which is `head` then.
+    #[cold]
     fn receive(&mut self, input: &mut &[u8], head: &mut Head, limits: &HeadLimits) -> Result<bool, Refusal> {
         let length_before = self.bytes.len();
         let room = limits.max_head_bytes.saturating_sub(length_before);
         self.bytes.extend_from_slice(&input[..input.len().min(room)]);
-        let Some(length) = self.parser.parse(&self.bytes, &mut self.head, limits)? else {
-            *input = &[];
-            return Ok(false);
+        let length = match self.parser.parse(&self.bytes, &mut self.head, limits) {
+            Ok(length) => length,
+            Err(Stop::Refused(refusal)) => return Err(refusal),
+            Err(Stop::Incomplete) => {
+                *input = &[];
+                return Ok(false);
+            }
         };
         *input = &input[length - length_before..];
         std::mem::swap(head, &mut self.head);

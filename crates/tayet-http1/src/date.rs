@@ -6,8 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
 
-/// What stands before the date in a head.
-const PREFIX: &[u8; 8] = b"\r\ndate: ";
+/// What stands before the date in the commonest head.
+const PREFIX: &[u8; 23] = b"HTTP/1.1 200 OK\r\ndate: ";
+
+const STATUS_LINE_BYTES: usize = "HTTP/1.1 200 OK".len();
 
 /// The last second of the year 9999, the last that the format can express.
 const LAST_SECOND: u64 = 253_402_300_799;
@@ -23,20 +25,26 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Date {
-    /// The whole line, which is copied at once.
-    line: [u8; PREFIX.len() + DATE_BYTES],
+    /// The commonest head's first two lines, which are copied at once.
+    ok_start: [u8; PREFIX.len() + DATE_BYTES],
 }
 
 impl Date {
     /// The 29 bytes.
     pub fn as_bytes(&self) -> &[u8; DATE_BYTES] {
-        self.line.last_chunk().expect("a line is longer than a date")
+        self.ok_start.last_chunk().expect("a line is longer than a date")
+    }
+
+    /// The status line of a 200 and the field line, without the line end behind it.
+    #[inline]
+    pub(crate) fn ok_start(&self) -> &[u8] {
+        &self.ok_start
     }
 
     /// The field line, with the line end before it.
     #[inline]
     pub(crate) fn line(&self) -> &[u8] {
-        &self.line
+        &self.ok_start[STATUS_LINE_BYTES..]
     }
 }
 
@@ -45,11 +53,11 @@ impl From<SystemTime> for Date {
     fn from(moment: SystemTime) -> Self {
         let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = Duration::from_secs(since_epoch.as_secs().min(LAST_SECOND));
-        let mut line = [b' '; PREFIX.len() + DATE_BYTES];
-        let (prefix, mut date) = line.split_at_mut(PREFIX.len());
+        let mut ok_start = [b' '; PREFIX.len() + DATE_BYTES];
+        let (prefix, mut date) = ok_start.split_at_mut(PREFIX.len());
         prefix.copy_from_slice(PREFIX);
         write!(date, "{}", httpdate::HttpDate::from(UNIX_EPOCH + seconds)).expect("it is 29 bytes long");
-        Self { line }
+        Self { ok_start }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::Refusal;
 use crate::byte::{TOKEN, is_whitespace, trim, trimmed};
-use crate::line::{self, Lines};
+use crate::line::{self, Stop};
 
 /// A name's length has to fit into a [`http::HeaderName`].
 const MAX_NAME_BYTES: usize = u16::MAX as usize;
@@ -37,6 +37,17 @@ impl Span {
     pub(crate) fn is_empty(self) -> bool {
         self.start == self.end
     }
+
+    /// The empty span at its end.
+    pub(crate) fn end(self) -> Self {
+        Self { start: self.end, end: self.end }
+    }
+
+    /// What of `whole` lies behind this front part and the byte that ends it; `None` if the part is all.
+    #[inline]
+    pub(crate) fn behind_separator(self, whole: Self) -> Option<Self> {
+        (self.end < whole.end).then(|| Self { start: self.end + 1, end: whole.end })
+    }
 }
 
 /// A field's name and its value without whitespace around it.
@@ -46,69 +57,50 @@ pub(crate) struct Field {
     pub(crate) value: Span,
 }
 
-/// The next line of a head's fields or of a trailer section.
-pub(crate) enum FieldLine {
-    Field(Field),
-    /// The empty line behind the fields; `end` is where it ends.
-    Empty {
+/// A line of a head's fields or of a trailer section.
+pub(crate) enum FieldLine<'b> {
+    Field {
+        name: &'b [u8],
+        value: &'b [u8],
+        /// Where the two lie.
+        field: Field,
+        /// Where the line ends.
         end: usize,
     },
-    /// It needs more bytes.
-    Incomplete,
+    /// The empty line behind the fields.
+    Empty { end: usize },
 }
 
-impl FieldLine {
-    /// Reads the next of `lines`, and goes on to the one behind it.
-    #[inline]
-    pub(crate) fn next(bytes: &[u8], lines: &mut Lines) -> Result<Self, Refusal> {
-        if !lines.is_worth_a_try(bytes) {
-            return Ok(Self::Incomplete);
+impl<'b> FieldLine<'b> {
+    /// Reads the line that begins at `start` of `bytes`.
+    // Inlined always, since the head's loop then has the parts in registers.
+    #[inline(always)]
+    pub(crate) fn parse(bytes: &'b [u8], start: usize) -> Result<Self, Stop> {
+        if bytes.get(start) == Some(&b'\r') {
+            return Ok(Self::Empty { end: line::end(bytes, start)? });
         }
-        let start = lines.start();
-        let Some(rest) = bytes.get(start..) else { return Ok(Self::Incomplete) };
-        if rest.first() == Some(&b'\r') {
-            if let Some(length) = line::end_length(rest)? {
-                return Ok(Self::Empty { end: start + length });
-            }
-        } else if let Some((field, length)) = Field::parse(rest, start)? {
-            lines.begin_line(start + length);
-            return Ok(Self::Field(field));
-        }
-        lines.wait_for_more(bytes);
-        Ok(Self::Incomplete)
-    }
-}
-
-impl Field {
-    /// Reads the line that `rest` begins with, which itself begins at `start` of the head. Gives the field
-    /// and the line's length; `None`: it needs more.
-    #[inline]
-    fn parse(rest: &[u8], start: usize) -> Result<Option<(Self, usize)>, Refusal> {
-        let name_length = TOKEN.run_length(rest);
-        let [b':', behind_colon @ ..] = &rest[name_length..] else { return name_fault(rest, name_length) };
-        if name_length == 0 || name_length > MAX_NAME_BYTES {
-            return name_fault(rest, name_length);
-        }
-        let text_length = line::find_control(behind_colon);
-        let (text, line_end) = behind_colon.split_at(text_length);
-        let Some(end_length) = line::end_length(line_end)? else { return Ok(None) };
-        let (text_start, value) = (start + name_length + 1, trimmed(text));
-        let field = Self {
-            name: Span::new(start..start + name_length),
-            value: Span::new(text_start + value.start..text_start + value.end),
+        let colon = match TOKEN.find_other(bytes, start) {
+            Some((at, b':')) if at > start && at - start <= MAX_NAME_BYTES => at,
+            _ => return Err(name_fault(bytes.get(start..).unwrap_or_default())),
         };
-        Ok(Some((field, name_length + 1 + text_length + end_length)))
+        let text_end = line::find_control(bytes, colon + 1).ok_or(Stop::Incomplete)?;
+        let end = line::end(bytes, text_end)?;
+        let value = trimmed(bytes, colon + 1..text_end);
+        let field = Field { name: Span::new(start..colon), value: Span::new(value.clone()) };
+        Ok(Self::Field { name: &bytes[start..colon], value: &bytes[value], field, end })
     }
 }
 
 /// Whether `name`, which is a token, is `wanted`, which is of lowercase letters and hyphens.
 #[inline]
 pub(crate) fn is_name<const LENGTH: usize>(name: &[u8], wanted: &[u8; LENGTH]) -> bool {
-    // The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by
-    // it.
-    let lowercase = |byte: u8| byte | 0x20;
-    <&[u8; LENGTH]>::try_from(name)
-        .is_ok_and(|name| lowercase(name[0]) == wanted[0] && name.map(lowercase) == *wanted)
+    name.len() == LENGTH && name.iter().zip(wanted).all(|(byte, wanted)| lowercase(*byte) == *wanted)
+}
+
+/// The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by it.
+#[inline]
+pub(crate) fn lowercase(byte: u8) -> u8 {
+    byte | 0x20
 }
 
 /// The elements of a list (RFC 9110 section 5.6.1), empty ones included, without whitespace around them.
@@ -116,9 +108,10 @@ pub(crate) fn list_elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 
-/// What is wrong with the name that `rest` begins with, of which so many bytes are a token's.
+/// What is wrong with the name that `rest` begins with.
 #[cold]
-fn name_fault<T>(rest: &[u8], token_length: usize) -> Result<Option<T>, Refusal> {
+fn name_fault(rest: &[u8]) -> Stop {
+    let token_length = TOKEN.run_length(rest);
     let behind_token = &rest[token_length..];
     let behind_whitespace = behind_token.iter().find(|&&byte| !is_whitespace(byte));
     let refusal = match behind_token {

@@ -17,16 +17,19 @@ pub enum BodyLength {
     Chunked,
 }
 
-/// What the fields seen so far say about the body.
+/// What the fields seen so far say about the body. They say it once: Content-Length and Transfer-Encoding
+/// exclude each other.
 #[derive(Copy, Clone, Debug, Default)]
-pub(crate) struct Framing {
-    content_length: Option<u64>,
-    transfer_coding: Option<TransferCoding>,
+pub(crate) enum Framing {
+    #[default]
+    Unsaid,
+    ContentLength(u64),
+    TransferEncoding(TransferCoding),
 }
 
 /// The last transfer coding listed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum TransferCoding {
+pub(crate) enum TransferCoding {
     /// And nothing else before it.
     Chunked,
     Unknown,
@@ -36,13 +39,12 @@ enum TransferCoding {
 impl Framing {
     #[inline(never)]
     pub(crate) fn add_content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        if self.transfer_coding.is_some() {
-            return Err(Refusal::ContentLengthWithTransferEncoding);
+        match self {
+            Self::TransferEncoding(_) => return Err(Refusal::ContentLengthWithTransferEncoding),
+            Self::ContentLength(_) => return Err(Refusal::DuplicateContentLength),
+            Self::Unsaid => {}
         }
-        if self.content_length.is_some() {
-            return Err(Refusal::DuplicateContentLength);
-        }
-        self.content_length = Some(decimal(value).ok_or(Refusal::MalformedContentLength)?);
+        *self = Self::ContentLength(decimal(value).ok_or(Refusal::MalformedContentLength)?);
         Ok(())
     }
 
@@ -51,18 +53,22 @@ impl Framing {
         if version == Version::HTTP_10 {
             return Err(Refusal::TransferEncodingInHttp10);
         }
-        if self.content_length.is_some() {
-            return Err(Refusal::ContentLengthWithTransferEncoding);
-        }
+        let mut last = match *self {
+            Self::Unsaid => None,
+            Self::ContentLength(_) => return Err(Refusal::ContentLengthWithTransferEncoding),
+            Self::TransferEncoding(coding) => Some(coding),
+        };
         for element in list_elements(value) {
             let is_chunked = is_chunked(element)?;
-            self.transfer_coding = Some(match (self.transfer_coding, is_chunked) {
+            let coding = match (last, is_chunked) {
                 (None, true) => TransferCoding::Chunked,
                 (Some(TransferCoding::Unknown), true) => TransferCoding::ChunkedOverUnknown,
                 (None | Some(TransferCoding::Unknown), false) => TransferCoding::Unknown,
                 (Some(_), true) => return Err(Refusal::ChunkedTwice),
                 (Some(_), false) => return Err(Refusal::ChunkedNotLast),
-            });
+            };
+            last = Some(coding);
+            *self = Self::TransferEncoding(coding);
         }
         Ok(())
     }
@@ -70,9 +76,9 @@ impl Framing {
     /// Once all fields have been seen.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        match self.transfer_coding {
-            None | Some(TransferCoding::Chunked) => Ok(()),
-            Some(TransferCoding::Unknown | TransferCoding::ChunkedOverUnknown) => {
+        match self {
+            Self::Unsaid | Self::ContentLength(_) | Self::TransferEncoding(TransferCoding::Chunked) => Ok(()),
+            Self::TransferEncoding(TransferCoding::Unknown | TransferCoding::ChunkedOverUnknown) => {
                 Err(Refusal::UnknownTransferCoding)
             }
         }
@@ -80,10 +86,10 @@ impl Framing {
 
     #[inline]
     pub(crate) fn body_length(&self) -> BodyLength {
-        match (self.transfer_coding, self.content_length) {
-            (Some(_), _) => BodyLength::Chunked,
-            (None, None | Some(0)) => BodyLength::None,
-            (None, Some(length)) => BodyLength::Fixed(length),
+        match *self {
+            Self::Unsaid | Self::ContentLength(0) => BodyLength::None,
+            Self::ContentLength(length) => BodyLength::Fixed(length),
+            Self::TransferEncoding(_) => BodyLength::Chunked,
         }
     }
 }

@@ -7,7 +7,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
 use crate::Refusal;
-use crate::field::{Field, Span, is_name, list_elements};
+use crate::field::{Field, Span, is_name, list_elements, lowercase};
 use crate::framing::{BodyLength, Framing};
 use crate::request_line::RequestLine;
 
@@ -45,6 +45,13 @@ struct ConnectionOptions {
 impl Head {
     /// Makes it empty. Buffers are kept, up to 16 KiB of bytes and 128 fields.
     pub fn clear(&mut self) {
+        self.begin();
+        self.line = RequestLine::default();
+    }
+
+    /// Makes it empty but for the request line, which the next one replaces.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
         self.bytes.clear();
         self.fields.clear();
         if self.bytes.capacity() > RETAINED_BYTES {
@@ -53,7 +60,6 @@ impl Head {
         if self.fields.capacity() > RETAINED_FIELDS {
             self.fields = Vec::new();
         }
-        self.line = RequestLine::default();
         self.host = None;
         self.framing = Framing::default();
         self.connection = ConnectionOptions::default();
@@ -90,14 +96,15 @@ impl Head {
     /// What follows the target's `?`, not decoded.
     #[inline]
     pub fn query(&self) -> Option<&str> {
-        self.line.target.query.map(|query| self.text(query))
+        self.line.target.query().map(|query| self.text(query))
     }
 
     /// `host[:port]`: the target's where it has one (RFC 9112 section 3.2.2), else Host's. `None` where Host
     /// is empty or, in HTTP/1.0, missing.
     pub fn authority(&self) -> Option<&str> {
-        let authority = self.line.target.authority.or(self.host).filter(|authority| !authority.is_empty());
-        authority.map(|authority| self.text(authority))
+        let of_target = self.line.target.authority;
+        let authority = if of_target.is_empty() { self.host.unwrap_or_default() } else { of_target };
+        (!authority.is_empty()).then(|| self.text(authority))
     }
 
     /// The fields in order: names as received, values without whitespace around them.
@@ -176,10 +183,31 @@ impl Head {
         self.fields.len()
     }
 
-    /// Adds a field of `bytes` and heeds it, if it is one of those that delimit messages.
+    /// Takes the first field, which begins at `start` of `bytes`, if it is a Host that is written as usual, and
+    /// gives where its line ends. Clients should put Host there (RFC 9110 section 7.2), and most do: so it is
+    /// read in one go. `None`: nothing is taken.
+    #[inline(always)]
+    pub(crate) fn take_leading_host(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
+        let (name, rest) = bytes.get(start..)?.split_first_chunk::<4>()?;
+        let behind_space = rest.strip_prefix(b": ")?;
+        if name.map(lowercase) != *b"host" {
+            return None;
+        }
+        let (length, _) = crate::authority::read(behind_space)?;
+        let line_end = &behind_space[length..];
+        if !line_end.starts_with(b"\r\n") {
+            return None;
+        }
+        let value_start = start + "host: ".len();
+        let value = Span::new(value_start..value_start + length);
+        self.host = Some(value);
+        self.fields.push(Field { name: Span::new(start..start + name.len()), value });
+        Some(value_start + length + "\r\n".len())
+    }
+
+    /// Adds a field and heeds it, if it is one of those that delimit messages.
     #[inline]
-    pub(crate) fn add_field(&mut self, bytes: &[u8], field: Field) -> Result<(), Refusal> {
-        let (name, value) = (field.name.of(bytes), field.value.of(bytes));
+    pub(crate) fn add_field(&mut self, name: &[u8], value: &[u8], field: Field) -> Result<(), Refusal> {
         match name.len() {
             4 if is_name(name, b"host") => self.add_host(value, field.value)?,
             6 if is_name(name, b"expect") => self.add_expectations(value)?,
@@ -266,6 +294,30 @@ mod tests {
         let limits =
             HeadLimits { max_head_bytes: usize::MAX, max_headers: usize::MAX, ..HeadLimits::default() };
         assert_eq!(Connection::new().receive_head(&mut &message[..], head, &limits), Ok(true));
+    }
+
+    #[test]
+    fn a_leading_host_means_what_any_other_does() {
+        let meaning = |fields: &str, limits: &HeadLimits| {
+            let mut head = Head::default();
+            let message = format!("GET / HTTP/1.1\r\n{fields}\r\n");
+            Connection::new().receive_head(&mut message.as_bytes(), &mut head, limits)?;
+            let field = head.fields().last().map(|(name, value)| (name.to_owned(), value.to_vec()));
+            Ok::<_, Refusal>((field, head.authority().map(str::to_owned)))
+        };
+        for name in ["Host", "hOST", "Hos", "Hosts", "Most", "X"] {
+            for separator in [": ", ":", ":  ", ":\t", " : "] {
+                for value in
+                    ["a", "a.b-c:80", "a:", "a:65536", ":80", "[::1]:80", "a%41", "%4", "a b", "a ", ""]
+                {
+                    let line = format!("{name}{separator}{value}\r\n");
+                    let first = meaning(&line, &HeadLimits::default());
+                    assert_eq!(first, meaning(&format!("Y: z\r\n{line}"), &HeadLimits::default()), "{line}");
+                }
+            }
+        }
+        let limits = HeadLimits { max_headers: 0, ..HeadLimits::default() };
+        assert_eq!(meaning("Host: a\r\n", &limits), Err(Refusal::TooManyHeaders));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::field::FieldLine;
 use crate::limits::{MAX_HEAD_BYTES_CEILING, MAX_HEADERS_CEILING};
-use crate::line::Lines;
+use crate::line::{Lines, Stop};
 use crate::{Head, HeadLimits, Refusal};
 
 /// How far a head has been read.
@@ -13,67 +13,81 @@ pub(crate) struct HeadParser {
 
 impl HeadParser {
     /// Goes on reading `bytes`, which begin with the method and hold all that was there before. Gives the
-    /// head's length when it is complete. If it isn't, `bytes` are fewer than `limits.max_head_bytes`.
-    #[inline]
+    /// head's length. If that stops since it needs more, `bytes` are fewer than `limits.max_head_bytes`.
+    // Inlined always: where a head begins, much of this is known to be nothing.
+    #[inline(always)]
     pub(crate) fn parse(
         &mut self,
         bytes: &[u8],
         head: &mut Head,
         limits: &HeadLimits,
-    ) -> Result<Option<usize>, Refusal> {
+    ) -> Result<usize, Stop> {
         let max_head_bytes = limits.max_head_bytes.min(MAX_HEAD_BYTES_CEILING);
-        if self.lines.start() == 0 {
+        let mut start = self.lines.start();
+        if start == 0 {
             let max_line_bytes =
                 limits.max_request_line_bytes.saturating_add("\r\n".len()).min(max_head_bytes);
             let within = &bytes[..bytes.len().min(max_line_bytes)];
-            if !self.parse_request_line(within, head)? {
-                return incomplete(within.len() < max_line_bytes, Refusal::RequestLineTooLong);
-            }
+            start = self
+                .parse_request_line(within, head)
+                .map_err(|stop| stop.unless_full(within, max_line_bytes, Refusal::RequestLineTooLong))?;
         }
         let within = &bytes[..bytes.len().min(max_head_bytes)];
-        match self.parse_fields(within, head, limits.max_headers.min(MAX_HEADERS_CEILING))? {
-            None => incomplete(within.len() < max_head_bytes, Refusal::HeadTooLarge),
-            length => Ok(length),
-        }
+        self.parse_fields(within, start, head, limits.max_headers.min(MAX_HEADERS_CEILING))
+            .map_err(|stop| stop.unless_full(within, max_head_bytes, Refusal::HeadTooLarge))
     }
 
-    #[inline]
-    fn parse_request_line(&mut self, bytes: &[u8], head: &mut Head) -> Result<bool, Refusal> {
+    #[inline(always)]
+    fn parse_request_line(&mut self, bytes: &[u8], head: &mut Head) -> Result<usize, Stop> {
         if !self.lines.is_worth_a_try(bytes) {
-            return Ok(false);
+            return Err(Stop::Incomplete);
         }
-        let next = head.request_line_mut().parse(bytes)?;
-        match next {
-            Some(next) => self.lines.begin_line(next),
-            None => self.lines.wait_for_more(bytes),
-        }
-        Ok(next.is_some())
+        head.request_line_mut().parse(bytes).inspect_err(|_| self.lines.wait_for_more(0, bytes))
     }
 
-    #[inline]
+    #[inline(always)]
     fn parse_fields(
         &mut self,
         bytes: &[u8],
+        mut start: usize,
         head: &mut Head,
         max_headers: usize,
-    ) -> Result<Option<usize>, Refusal> {
+    ) -> Result<usize, Stop> {
+        if start == self.lines.start() && !self.lines.is_worth_a_try(bytes) {
+            return Err(Stop::Incomplete);
+        }
+        if head.field_count() == 0
+            && max_headers > 0
+            && let Some(end) = head.take_leading_host(bytes, start)
+        {
+            start = end;
+        }
         loop {
-            match FieldLine::next(bytes, &mut self.lines)? {
-                FieldLine::Field(_) if head.field_count() >= max_headers => {
-                    return Err(Refusal::TooManyHeaders);
+            match FieldLine::parse(bytes, start) {
+                Ok(FieldLine::Field { .. }) if head.field_count() >= max_headers => {
+                    return Err(Refusal::TooManyHeaders.into());
                 }
-                FieldLine::Field(field) => head.add_field(bytes, field)?,
-                FieldLine::Empty { end } => {
+                Ok(FieldLine::Field { name, value, field, end }) => {
+                    head.add_field(name, value, field)?;
+                    start = end;
+                }
+                Ok(FieldLine::Empty { end }) => {
                     head.check()?;
-                    return Ok(Some(end));
+                    return Ok(end);
                 }
-                FieldLine::Incomplete => return Ok(None),
+                Err(stop) => {
+                    self.lines.wait_for_more(start, bytes);
+                    return Err(stop);
+                }
             }
         }
     }
 }
 
-#[cold]
-fn incomplete<T>(has_room: bool, refusal: Refusal) -> Result<Option<T>, Refusal> {
-    if has_room { Ok(None) } else { Err(refusal) }
+impl Stop {
+    /// What it becomes for want of room for more than `bytes`, if it needs more.
+    #[cold]
+    fn unless_full(self, bytes: &[u8], max_bytes: usize, refusal: Refusal) -> Self {
+        if self == Self::Incomplete && bytes.len() >= max_bytes { refusal.into() } else { self }
+    }
 }

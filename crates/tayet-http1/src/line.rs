@@ -6,6 +6,20 @@
 use crate::Refusal;
 use crate::byte::is_control;
 
+/// Why a line isn't read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// It needs more bytes.
+    Incomplete,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 /// How far lines have been read, in a buffer that grows.
 #[derive(Copy, Clone, Debug, Default)]
 pub(crate) struct Lines {
@@ -20,11 +34,6 @@ impl Lines {
         self.start
     }
 
-    #[inline]
-    pub(crate) fn begin_line(&mut self, start: usize) {
-        *self = Self { start, scanned: start };
-    }
-
     /// Whether to read the line now. One that hasn't been tried always is; one that needed more is only when
     /// its end is there, good or bad: so it costs the same however it is cut.
     #[inline]
@@ -32,72 +41,81 @@ impl Lines {
         self.scanned == self.start || self.finds_end(bytes)
     }
 
-    /// After a try that needs more than `bytes`.
-    pub(crate) fn wait_for_more(&mut self, bytes: &[u8]) {
-        self.scanned = bytes.len() - usize::from(bytes.ends_with(b"\r"));
+    /// After a try of the line at `start` that needs more than `bytes`.
+    #[inline]
+    pub(crate) fn wait_for_more(&mut self, start: usize, bytes: &[u8]) {
+        *self = Self { start, scanned: bytes.len() - usize::from(bytes.ends_with(b"\r")) };
     }
 
     #[cold]
     fn finds_end(&mut self, bytes: &[u8]) -> bool {
         let is_there = has_end(bytes.get(self.scanned..).unwrap_or_default());
         if !is_there {
-            self.wait_for_more(bytes);
+            self.wait_for_more(self.start, bytes);
         }
         is_there
     }
 }
 
-/// Where the first control byte other than HTAB is, or the length of `bytes`.
+/// Where from `start` on the first control byte other than HTAB is, if there is one.
 #[inline]
-pub(crate) fn find_control(bytes: &[u8]) -> usize {
-    let mut rest = bytes;
-    while let Some((word, behind)) = rest.split_first_chunk::<8>() {
-        let suspects = control_or_tab(u64::from_le_bytes(*word));
+pub(crate) fn find_control(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    while let Some(Ok(word)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let suspects = control_or_tab(u64::from_le_bytes(word));
         if suspects == 0 {
-            rest = behind;
+            at += 8;
             continue;
         }
-        let offset = suspects.trailing_zeros() as usize / 8;
-        if rest[offset] != b'\t' {
-            return bytes.len() - rest.len() + offset;
+        at += suspects.trailing_zeros() as usize / 8;
+        if bytes[at] != b'\t' {
+            return Some(at);
         }
-        rest = &rest[offset + 1..];
+        at += 1;
     }
-    let length = rest.iter().position(|&byte| is_control(byte)).unwrap_or(rest.len());
-    bytes.len() - rest.len() + length
+    while let Some(&byte) = bytes.get(at) {
+        if is_control(byte) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
 }
 
-/// How long the line end is that `bytes` begin with. `None`: the first half of it may be there.
-///
-/// Bytes that begin with another control byte are refused. The caller sees to it that they begin with a
-/// control byte.
+/// Where the line ends whose line end begins at `start`: there is a control byte, or the end of `bytes`.
 #[inline]
-pub(crate) fn end_length(bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+pub(crate) fn end(bytes: &[u8], start: usize) -> Result<usize, Stop> {
+    match bytes.get(start..start + 2) {
+        Some(b"\r\n") => Ok(start + 2),
+        _ => Err(end_fault(&bytes[start..])),
+    }
+}
+
+#[cold]
+fn end_fault(bytes: &[u8]) -> Stop {
     match bytes {
-        [b'\r', b'\n', ..] => Ok(Some(2)),
-        [] | [b'\r'] => Ok(None),
-        [b'\r', ..] => Err(Refusal::BareCarriageReturn),
-        [b'\n', ..] => Err(Refusal::BareLineFeed),
-        _ => Err(Refusal::ControlByte),
+        [] | [b'\r'] => Stop::Incomplete,
+        [b'\r', ..] => Refusal::BareCarriageReturn.into(),
+        [b'\n', ..] => Refusal::BareLineFeed.into(),
+        _ => Refusal::ControlByte.into(),
     }
 }
 
 /// What a parser says that wants something else than the rest of a line. A line is judged when its end is
 /// there, good or bad; then the first fault counts.
 #[cold]
-pub(crate) fn unexpected<T>(rest: &[u8], refusal: Refusal) -> Result<Option<T>, Refusal> {
-    if !has_end(rest) {
-        return Ok(None);
+pub(crate) fn unexpected(rest: &[u8], refusal: Refusal) -> Stop {
+    match rest {
+        _ if !has_end(rest) => Stop::Incomplete,
+        [b'\r', b'\n', ..] => refusal.into(),
+        [first, ..] if is_control(*first) => end_fault(rest),
+        _ => refusal.into(),
     }
-    if is_control(rest[0]) {
-        end_length(rest)?;
-    }
-    Err(refusal)
 }
 
 /// Whether a byte ends the line, good or bad. CR needs the next byte to tell.
 fn has_end(bytes: &[u8]) -> bool {
-    !matches!(bytes[find_control(bytes)..], [] | [b'\r'])
+    find_control(bytes, 0).is_some_and(|at| bytes[at..] != *b"\r")
 }
 
 /// Sets the highest bit of bytes under 0x20 and of 0x7f. The lowest bit set is right; those above it may be
@@ -122,9 +140,12 @@ mod tests {
                 for byte in 0..=255u8 {
                     let mut bytes = vec![b'x'; length];
                     bytes[at] = byte;
-                    let expected = if is_control(byte) { at } else { length };
-                    assert_eq!(find_control(&bytes), expected, "byte {byte} at {at} of {length}");
-                    assert_eq!(find_control(&bytes[at + 1..]), length - at - 1);
+                    let expected = is_control(byte).then_some(at);
+                    for start in 0..=at {
+                        let found = find_control(&bytes, start);
+                        assert_eq!(found, expected, "byte {byte} at {at} of {length} from {start}");
+                    }
+                    assert_eq!(find_control(&bytes, at + 1), None);
                 }
             }
         }
@@ -137,7 +158,7 @@ mod tests {
                 for control in [0x7f, 0, 0x1f, b'\r'] {
                     let mut bytes = [filler; 24];
                     bytes[at] = control;
-                    assert_eq!(find_control(&bytes), at, "{control} among {filler}");
+                    assert_eq!(find_control(&bytes, 0), Some(at), "{control} among {filler}");
                 }
             }
         }
@@ -145,41 +166,41 @@ mod tests {
 
     #[test]
     fn only_a_carriage_return_with_a_line_feed_ends_a_line() {
-        assert_eq!(end_length(b"\r\nd"), Ok(Some(2)));
-        assert_eq!(end_length(b"\r"), Ok(None));
-        assert_eq!(end_length(b""), Ok(None));
-        assert_eq!(end_length(b"\rd"), Err(Refusal::BareCarriageReturn));
-        assert_eq!(end_length(b"\n"), Err(Refusal::BareLineFeed));
-        assert_eq!(end_length(b"\0"), Err(Refusal::ControlByte));
+        assert_eq!(end(b"a\r\nd", 1), Ok(3));
+        assert_eq!(end(b"a\r", 1), Err(Stop::Incomplete));
+        assert_eq!(end(b"a", 1), Err(Stop::Incomplete));
+        assert_eq!(end(b"a\rd", 1), Err(Refusal::BareCarriageReturn.into()));
+        assert_eq!(end(b"a\n", 1), Err(Refusal::BareLineFeed.into()));
+        assert_eq!(end(b"a\0", 1), Err(Refusal::ControlByte.into()));
     }
 
     #[test]
     fn a_fault_waits_for_the_end_of_its_line() {
-        let judge = |rest| unexpected::<()>(rest, Refusal::MissingColon);
+        let judge = |rest| unexpected(rest, Refusal::MissingColon);
         for incomplete in [&b""[..], b"(", b"(b\tc", b"(b\r", b"\r"] {
-            assert_eq!(judge(incomplete), Ok(None), "{}", incomplete.escape_ascii());
+            assert_eq!(judge(incomplete), Stop::Incomplete, "{}", incomplete.escape_ascii());
         }
         for complete in [&b"(b\r\n"[..], b"(b\n", b"(b\0", b"(b\rc", b"\r\n"] {
-            assert_eq!(judge(complete), Err(Refusal::MissingColon), "{}", complete.escape_ascii());
+            assert_eq!(judge(complete), Refusal::MissingColon.into(), "{}", complete.escape_ascii());
         }
-        assert_eq!(judge(b"\0"), Err(Refusal::ControlByte));
-        assert_eq!(judge(b"\n"), Err(Refusal::BareLineFeed));
-        assert_eq!(judge(b"\ra"), Err(Refusal::BareCarriageReturn));
+        assert_eq!(judge(b"\0"), Refusal::ControlByte.into());
+        assert_eq!(judge(b"\n"), Refusal::BareLineFeed.into());
+        assert_eq!(judge(b"\ra"), Refusal::BareCarriageReturn.into());
     }
 
     #[test]
     fn a_line_is_tried_at_first_and_then_only_when_its_end_is_there() {
         let mut lines = Lines::default();
         assert!(lines.is_worth_a_try(b"ab"));
-        lines.wait_for_more(b"ab");
+        lines.wait_for_more(0, b"ab");
         for incomplete in [&b"ab"[..], b"abc\td", b"abc\td\r"] {
             assert!(!lines.is_worth_a_try(incomplete));
         }
         for complete in [&b"abc\td\r\n"[..], b"abc\td\rx"] {
             assert!(lines.is_worth_a_try(complete));
         }
-        lines.begin_line(7);
-        assert!(lines.is_worth_a_try(b"abc\td\r\n"));
+        lines.wait_for_more(7, b"abc\td\r\n");
+        assert!(lines.is_worth_a_try(b"abc\td\r\n"), "nothing of the next line was there");
     }
 
     #[test]
@@ -190,7 +211,7 @@ mod tests {
             let bytes = &line[..length];
             if lines.is_worth_a_try(bytes) {
                 assert_eq!(length, 1, "only the first byte is tried");
-                lines.wait_for_more(bytes);
+                lines.wait_for_more(0, bytes);
             }
             assert_eq!(lines.scanned, length - usize::from(bytes.ends_with(b"\r")));
         }

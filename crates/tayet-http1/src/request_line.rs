@@ -2,9 +2,10 @@
 
 use http::{Method, Version};
 
+use crate::Refusal;
 use crate::byte::{PATH, QUERY, TOKEN};
+use crate::line::{self, Stop};
 use crate::target::Target;
-use crate::{Refusal, line};
 
 /// What a request line says.
 #[derive(Clone, Default)]
@@ -15,67 +16,78 @@ pub(crate) struct RequestLine {
 }
 
 impl RequestLine {
-    /// Becomes the line that `bytes` begin with. Gives its length; `None`: it needs more.
-    #[inline]
-    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
+    /// Becomes the line that `bytes` begin with, and gives its length.
+    #[inline(always)]
+    pub(crate) fn parse(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
         let is_get = bytes.starts_with(b"GET ");
-        let method_length = if is_get { 3 } else { TOKEN.run_length(bytes) };
-        let [b' ', behind_method @ ..] = &bytes[method_length..] else {
-            return method_fault(&bytes[method_length..]);
+        let method_length = if is_get { "GET".len() } else { method_length(bytes)? };
+        let start = method_length + 1;
+        let path = PATH.find_other(bytes, start);
+        let target = match path {
+            Some((path_end, b'?')) => QUERY.find_other(bytes, path_end),
+            _ => path,
         };
-        if method_length == 0 {
-            return method_fault(bytes);
+        let (Some((path_end, _)), Some((target_end, b' '))) = (path, target) else {
+            return Err(target_fault(bytes, start));
+        };
+        if target_end == start {
+            return Err(target_fault(bytes, start));
         }
-        let path_length = PATH.run_length(behind_method);
-        let query_length = match &behind_method[path_length..] {
-            query @ [b'?', ..] => QUERY.run_length(query),
-            _ => 0,
-        };
-        let target_length = path_length + query_length;
-        let [b' ', version @ ..] = &behind_method[target_length..] else {
-            return target_fault(&behind_method[target_length..]);
-        };
-        if target_length == 0 {
-            return target_fault(behind_method);
-        }
-        let Some(version_length) = self.parse_version(version)? else { return Ok(None) };
+        let end = self.parse_version(bytes, target_end + 1)?;
         // Only now, since of another version we can't say what its methods and targets would be.
         if !is_get {
             self.method =
                 Method::from_bytes(&bytes[..method_length]).map_err(|_| Refusal::MalformedMethod)?;
+        } else if self.method != Method::GET {
+            self.method = Method::GET;
         }
-        let start = method_length + 1;
-        self.target.parse(bytes, start..start + target_length, start + path_length, &self.method)?;
-        Ok(Some(start + target_length + 1 + version_length))
+        self.target.parse(bytes, start..target_end, path_end, &self.method)?;
+        Ok(end)
     }
 
-    /// Reads the version and the line end behind it, and gives the length of both.
-    #[inline]
-    fn parse_version(&mut self, rest: &[u8]) -> Result<Option<usize>, Refusal> {
-        let Some(version) = rest.first_chunk() else { return version_fault(rest) };
+    /// Reads the version and the line end behind it, and gives where that ends.
+    #[inline(always)]
+    fn parse_version(&mut self, bytes: &[u8], start: usize) -> Result<usize, Stop> {
+        let end = start + "HTTP/1.1\r\n".len();
         // Compared as a whole, which is faster than a match byte by byte.
-        if version == b"HTTP/1.1\r\n" {
+        let is = |line: &[u8; 10]| bytes.get(start..end).is_some_and(|bytes| bytes == line);
+        if is(b"HTTP/1.1\r\n") {
             self.version = Version::HTTP_11;
-        } else if version == b"HTTP/1.0\r\n" {
+        } else if is(b"HTTP/1.0\r\n") {
             self.version = Version::HTTP_10;
         } else {
-            return version_fault(rest);
+            return Err(version_fault(&bytes[start..]));
         }
-        Ok(Some(version.len()))
+        Ok(end)
     }
 }
 
-/// What is wrong where a method ends with something else than a space.
+/// The length of the method, behind which there is a space.
+#[inline(never)]
+fn method_length(bytes: &[u8]) -> Result<usize, Stop> {
+    match TOKEN.run_length(bytes) {
+        0 => Err(method_fault(bytes)),
+        length if bytes.get(length) == Some(&b' ') => Ok(length),
+        length => Err(method_fault(&bytes[length..])),
+    }
+}
+
+/// What is wrong where a method ends with something else than a space, or where there is none.
 #[cold]
-fn method_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
+fn method_fault(rest: &[u8]) -> Stop {
     let refusal =
         if rest.starts_with(b"\r") { Refusal::MalformedRequestLine } else { Refusal::MalformedMethod };
     line::unexpected(rest, refusal)
 }
 
-/// What is wrong where a target ends with something else than a space, or begins with one.
+/// What is wrong with a target that begins at `start` and is empty, or ends with something else than a space.
 #[cold]
-fn target_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
+fn target_fault(bytes: &[u8], start: usize) -> Stop {
+    let behind_path = &bytes[start + PATH.run_length(&bytes[start..])..];
+    let rest = match behind_path {
+        [b'?', query @ ..] => &query[QUERY.run_length(query)..],
+        _ => behind_path,
+    };
     let refusal = match rest {
         [b'#', ..] => Refusal::FragmentInTarget,
         [b'\r', ..] => Refusal::MalformedRequestLine,
@@ -85,8 +97,8 @@ fn target_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
 }
 
 #[cold]
-fn version_fault<T>(rest: &[u8]) -> Result<Option<T>, Refusal> {
-    let (version, line_end) = rest.split_at(line::find_control(rest));
+fn version_fault(rest: &[u8]) -> Stop {
+    let (version, line_end) = rest.split_at(line::find_control(rest, 0).unwrap_or(rest.len()));
     let refusal = match version {
         [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Refusal::UnsupportedVersion,
         _ if version.contains(&b' ') => Refusal::MalformedRequestLine,

@@ -61,11 +61,13 @@ impl ResponseHead<'_> {
             "HTTP/1.0 knows no chunks: see ResponseLength::of_stream"
         );
         out.reserve(OWN_LINES_BYTES);
-        self.encode_status_line(out);
-        let seen = self.fields.map_or_else(SeenFields::default, |fields| encode_fields(fields, out));
-        if !seen.date {
-            out.extend_from_slice(self.date.line());
-        }
+        let seen = match self.fields {
+            Some(fields) => self.encode_start_with_fields(fields, out),
+            None => {
+                self.encode_start(out);
+                SeenFields::default()
+            }
+        };
         if let Some(content_type) = self.content_type
             && !seen.content_type
         {
@@ -77,12 +79,29 @@ impl ResponseHead<'_> {
         out.extend_from_slice(b"\r\n\r\n");
     }
 
+    /// The status line and Date.
     #[inline]
-    fn encode_status_line(&self, out: &mut Vec<u8>) {
+    fn encode_start(&self, out: &mut Vec<u8>) {
         if self.status == StatusCode::OK {
-            out.extend_from_slice(b"HTTP/1.1 200 OK");
-            return;
+            out.extend_from_slice(self.date.ok_start());
+        } else {
+            self.encode_status_line(out);
+            out.extend_from_slice(self.date.line());
         }
+    }
+
+    #[inline(never)]
+    fn encode_start_with_fields(&self, fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {
+        self.encode_status_line(out);
+        let seen = encode_fields(fields, out);
+        if !seen.date {
+            out.extend_from_slice(self.date.line());
+        }
+        seen
+    }
+
+    #[inline(never)]
+    fn encode_status_line(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(self.status.as_str().as_bytes());
         out.push(b' ');
@@ -98,7 +117,7 @@ impl ResponseHead<'_> {
         match self.length {
             ResponseLength::Fixed(length) => {
                 out.extend_from_slice(b"\r\ncontent-length: ");
-                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                encode_decimal(length, out);
             }
             ResponseLength::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
             ResponseLength::UntilClose | ResponseLength::None => {}
@@ -125,6 +144,18 @@ impl ResponseHead<'_> {
             (true, _) => out.extend_from_slice(b"\r\nconnection: upgrade, "),
         }
         out.extend_from_slice(persistence);
+    }
+}
+
+#[inline]
+fn encode_decimal(number: u64, out: &mut Vec<u8>) {
+    let digit = |number: u64| b'0' + (number % 10) as u8;
+    match number {
+        0..=9 => out.push(digit(number)),
+        10..=99 => out.extend_from_slice(&[digit(number / 10), digit(number)]),
+        100..=999 => out.extend_from_slice(&[digit(number / 100), digit(number / 10), digit(number)]),
+        1000..=9999 => out.extend_from_slice(&[number / 1000, number / 100, number / 10, number].map(digit)),
+        _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
     }
 }
 

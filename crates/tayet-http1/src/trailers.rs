@@ -3,9 +3,9 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::Refusal;
-use crate::field::{Field, FieldLine};
+use crate::field::FieldLine;
 use crate::limits::{MAX_TRAILER_BYTES, MAX_TRAILERS};
-use crate::line::Lines;
+use crate::line::{Lines, Stop};
 
 /// A trailer section that is being received.
 #[derive(Debug, Default)]
@@ -13,7 +13,6 @@ pub(crate) struct Trailers {
     bytes: Vec<u8>,
     lines: Lines,
     fields: HeaderMap,
-    field_count: usize,
 }
 
 impl Trailers {
@@ -35,30 +34,38 @@ impl Trailers {
 
     /// Goes on reading the bytes that are there. Gives the section's length when it is complete.
     fn parse(&mut self) -> Result<Option<usize>, Refusal> {
+        if !self.lines.is_worth_a_try(&self.bytes) {
+            return Ok(None);
+        }
+        let mut start = self.lines.start();
         loop {
-            match FieldLine::next(&self.bytes, &mut self.lines)? {
-                FieldLine::Field(field) => self.add(field)?,
-                FieldLine::Empty { end } => return Ok(Some(end)),
-                FieldLine::Incomplete => return Ok(None),
+            match FieldLine::parse(&self.bytes, start) {
+                Ok(FieldLine::Field { name, value, end, .. }) => {
+                    add(&mut self.fields, name, value)?;
+                    start = end;
+                }
+                Ok(FieldLine::Empty { end }) => return Ok(Some(end)),
+                Err(Stop::Refused(refusal)) => return Err(refusal),
+                Err(Stop::Incomplete) => {
+                    self.lines.wait_for_more(start, &self.bytes);
+                    return Ok(None);
+                }
             }
         }
     }
+}
 
-    fn add(&mut self, field: Field) -> Result<(), Refusal> {
-        if self.field_count == MAX_TRAILERS {
-            return Err(Refusal::TooManyTrailers);
-        }
-        self.field_count += 1;
-        let name =
-            HeaderName::from_bytes(field.name.of(&self.bytes)).map_err(|_| Refusal::MalformedFieldName)?;
-        if is_forbidden(&name) {
-            return Err(Refusal::ForbiddenTrailer);
-        }
-        let value =
-            HeaderValue::from_bytes(field.value.of(&self.bytes)).expect("FieldLine refuses control bytes");
-        self.fields.append(name, value);
-        Ok(())
+fn add(fields: &mut HeaderMap, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    if fields.len() == MAX_TRAILERS {
+        return Err(Refusal::TooManyTrailers);
     }
+    let name = HeaderName::from_bytes(name).map_err(|_| Refusal::MalformedFieldName)?;
+    if is_forbidden(&name) {
+        return Err(Refusal::ForbiddenTrailer);
+    }
+    let value = HeaderValue::from_bytes(value).expect("FieldLine refuses control bytes");
+    fields.append(name, value);
+    Ok(())
 }
 
 /// Whether a field may not come in a trailer (RFC 9110 section 6.5.1), since it delimits or routes the
