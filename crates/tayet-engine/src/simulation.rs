@@ -41,6 +41,7 @@ fn every_request_is_answered_once_in_order_with_the_right_bytes() {
         let execution = any_model(&mut random);
         let habits = Habits {
             takeovers: *random.pick(&[0, 200, 1_000]),
+            late_reports: *random.pick(&[0, 200, 1_000]),
             handler_us: 0..=*random.pick(&[0, 300, 5_000]),
             workers: random.size(1..=8),
             read_bytes: *random.pick(&[50_000, 4_000]),

@@ -114,7 +114,11 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     while let Some(assignment) = shared.pool.next(&seat) {
         match assignment {
             Assignment::Drive(the_loop) => worker.drive(the_loop),
-            Assignment::Run(job) => worker.run(job),
+            Assignment::Run(job) => {
+                if let Some(report) = worker.run(job) {
+                    report.tell();
+                }
+            }
         }
     }
 }
@@ -164,8 +168,9 @@ impl Worker {
         }
     }
 
-    /// Does what a loop has handed over.
-    pub(crate) fn run(&mut self, job: Job) {
+    /// Does what a loop has handed over. What the loop is then to be told is the last of it; `None` if that is nothing, or
+    /// another's to say.
+    pub(crate) fn run(&mut self, job: Job) -> Option<Report> {
         match job {
             Job::Call(call) => self.call(*call),
             Job::Write(write) => self.write(*write),
@@ -173,7 +178,7 @@ impl Worker {
     }
 
     /// Answers a request that was handed over, straight to its socket.
-    fn call(&mut self, call: Call) {
+    fn call(&mut self, call: Call) -> Option<Report> {
         let Call { mut request, asked, pipe, queued_at, .. } = call;
         let started = Moment::now();
         let mut response = self.shared.handle(&mut request);
@@ -183,7 +188,7 @@ impl Worker {
             self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now.as_ms());
         }
         if request.is_deferred() || !request.peer().claim(request.exchange()) {
-            return;
+            return None;
         }
         // A body that was not read to its end leaves the connection in the middle of it.
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
@@ -203,16 +208,17 @@ impl Worker {
             }
         };
         let exchange = request.exchange();
-        tell(&peer, exchange, Some(record), Some(request.into_head()), outcome);
+        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome })
     }
 
     /// Writes the body of a response whose handler ran on its loop.
-    fn write(&mut self, job: WriteBody) {
+    fn write(&mut self, job: WriteBody) -> Option<Report> {
         let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
-        if peer.claim(exchange) {
-            let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
-            tell(&peer, exchange, None, None, outcome);
+        if !peer.claim(exchange) {
+            return None;
         }
+        let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
+        Some(Report { peer, exchange, record: None, head: None, outcome })
     }
 
     fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
@@ -231,11 +237,23 @@ impl Worker {
     }
 }
 
-/// Tells the loop what became of an answer; if the connection only waits for the next request, when the loop next looks.
-fn tell(peer: &Peer, exchange: u32, record: Option<Record>, head: Option<Box<Head>>, outcome: Outcome) {
-    let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
-    let message = Message::Answered { token: peer.token, exchange, record, head, outcome };
-    if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
+/// What became of an answer, for the loop.
+pub(crate) struct Report {
+    peer: Arc<Peer>,
+    exchange: u32,
+    record: Option<Record>,
+    head: Option<Box<Head>>,
+    outcome: Outcome,
+}
+
+impl Report {
+    /// Tells the loop; if the connection only waits for the next request, when the loop next looks.
+    pub(crate) fn tell(self) {
+        let Self { peer, exchange, record, head, outcome } = self;
+        let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
+        let message = Message::Answered { token: peer.token, exchange, record, head, outcome };
+        if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
+    }
 }
 
 fn write_body(

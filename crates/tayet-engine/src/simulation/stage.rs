@@ -29,6 +29,8 @@ const READER_REST: Duration = Duration::from_millis(1);
 pub(super) struct Habits {
     /// How many calls in a thousand lose their loop to another thread (in the task pool only).
     pub(super) takeovers: u32,
+    /// How many workers in a thousand take their time between an answer and the report of it.
+    pub(super) late_reports: u32,
     /// What a handler takes, in microseconds.
     pub(super) handler_us: RangeInclusive<u64>,
     /// How many workers there are.
@@ -39,7 +41,7 @@ pub(super) struct Habits {
 
 impl Default for Habits {
     fn default() -> Self {
-        Self { takeovers: 200, handler_us: 0..=3_000, workers: 8, read_bytes: 10_000 }
+        Self { takeovers: 200, late_reports: 200, handler_us: 0..=3_000, workers: 8, read_bytes: 10_000 }
     }
 }
 
@@ -190,12 +192,21 @@ impl Crew {
         }
     }
 
+    /// Does the job, and tells the loop of it, at once or a little later.
     fn finish(&self, job: Job) {
         let mut state = lock(&self.state);
-        state.worker.run(job);
-        state.busy -= 1;
+        let report = state.worker.run(job);
+        let is_late = state.random.chance(self.habits.late_reports);
         drop(state);
-        self.take_jobs();
+        let crew = self.clone();
+        let tell = move || {
+            if let Some(report) = report {
+                report.tell();
+            }
+            lock(&crew.state).busy -= 1;
+            crew.take_jobs();
+        };
+        if is_late { self.net.after(self.handler_time(), tell) } else { tell() }
     }
 }
 
