@@ -74,9 +74,8 @@ impl ResponseHead<'_> {
             out.extend_from_slice(b"\r\ncontent-type: ");
             out.extend_from_slice(content_type.as_bytes());
         }
-        self.encode_length(out);
         self.encode_connection(out, seen.upgrade);
-        out.extend_from_slice(b"\r\n\r\n");
+        self.encode_end(out);
     }
 
     /// The status line and Date.
@@ -108,22 +107,6 @@ impl ResponseHead<'_> {
         out.extend_from_slice(self.status.canonical_reason().unwrap_or_default().as_bytes());
     }
 
-    /// 1xx and 204 never have a length, whatever was asked (RFC 9110 section 8.6, RFC 9112 section 6.1).
-    #[inline]
-    fn encode_length(&self, out: &mut Vec<u8>) {
-        if self.status.is_informational() || self.status == StatusCode::NO_CONTENT {
-            return;
-        }
-        match self.length {
-            ResponseLength::Fixed(length) => {
-                out.extend_from_slice(b"\r\ncontent-length: ");
-                encode_decimal(length, out);
-            }
-            ResponseLength::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked"),
-            ResponseLength::UntilClose | ResponseLength::None => {}
-        }
-    }
-
     /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other:
     /// what comes then isn't HTTP/1.
     #[inline]
@@ -145,18 +128,47 @@ impl ResponseHead<'_> {
         }
         out.extend_from_slice(persistence);
     }
+
+    /// How the body is delimited, and the empty line. 1xx and 204 never have a length, whatever was asked (RFC
+    /// 9110 section 8.6, RFC 9112 section 6.1).
+    #[inline]
+    fn encode_end(&self, out: &mut Vec<u8>) {
+        match self.length {
+            _ if self.status.is_informational() || self.status == StatusCode::NO_CONTENT => {
+                out.extend_from_slice(b"\r\n\r\n");
+            }
+            ResponseLength::Fixed(length) => encode_content_length(length, out),
+            ResponseLength::Chunked => out.extend_from_slice(b"\r\ntransfer-encoding: chunked\r\n\r\n"),
+            ResponseLength::UntilClose | ResponseLength::None => out.extend_from_slice(b"\r\n\r\n"),
+        }
+    }
 }
 
+/// The Content-Length line and the head's end. Up to four digits, as most lengths have, come with what stands
+/// around them in one piece.
 #[inline]
-fn encode_decimal(number: u64, out: &mut Vec<u8>) {
-    let digit = |number: u64| b'0' + (number % 10) as u8;
-    match number {
-        0..=9 => out.push(digit(number)),
-        10..=99 => out.extend_from_slice(&[digit(number / 10), digit(number)]),
-        100..=999 => out.extend_from_slice(&[digit(number / 100), digit(number / 10), digit(number)]),
-        1000..=9999 => out.extend_from_slice(&[number / 1000, number / 100, number / 10, number].map(digit)),
-        _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+fn encode_content_length(length: u64, out: &mut Vec<u8>) {
+    match length {
+        0..=9 => encode_digits(length, *b"\r\ncontent-length: 0\r\n\r\n", out),
+        10..=99 => encode_digits(length, *b"\r\ncontent-length: 00\r\n\r\n", out),
+        100..=999 => encode_digits(length, *b"\r\ncontent-length: 000\r\n\r\n", out),
+        1000..=9999 => encode_digits(length, *b"\r\ncontent-length: 0000\r\n\r\n", out),
+        _ => {
+            out.extend_from_slice(b"\r\ncontent-length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            out.extend_from_slice(b"\r\n\r\n");
+        }
     }
+}
+
+/// Adds `number` in place of the zeros before the end of `template`.
+#[inline]
+fn encode_digits<const BYTES: usize>(mut number: u64, mut template: [u8; BYTES], out: &mut Vec<u8>) {
+    for digit in template.iter_mut().rev().skip("\r\n\r\n".len()).take_while(|digit| **digit == b'0') {
+        *digit += (number % 10) as u8;
+        number /= 10;
+    }
+    out.extend_from_slice(&template);
 }
 
 fn encode_fields(fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {

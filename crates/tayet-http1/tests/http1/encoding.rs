@@ -78,6 +78,15 @@ fn bodies_are_delimited_as_asked() {
 }
 
 #[test]
+fn lengths_are_written_in_decimal() {
+    let powers = (0..20).map(|exponent| 10u64.pow(exponent));
+    for length in powers.flat_map(|power| [power - 1, power, power + 1, power / 2 * 3]).chain(0..=1234) {
+        let text = encode(&ResponseHead { length: ResponseLength::Fixed(length), ..head(&date()) });
+        assert!(text.ends_with(&format!("\r\ncontent-length: {length}\r\n\r\n")), "{length}: {text}");
+    }
+}
+
+#[test]
 fn a_stream_is_chunked_where_the_client_understands_it() {
     assert_eq!(ResponseLength::of_stream(Version::HTTP_11), ResponseLength::Chunked);
     assert_eq!(ResponseLength::of_stream(Version::HTTP_10), ResponseLength::UntilClose);
