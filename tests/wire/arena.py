@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from peer import Peer
 
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 20
+POLL_INTERVAL_S = 0.01
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -106,6 +108,19 @@ class Server:
             assert response.status == 200, response
             return response.body
 
+    def metrics(self) -> dict[str, float]:
+        """Each figure that the program gives of itself, by its name and labels."""
+        lines = self.get("/metrics").decode().splitlines()
+        assert lines[-1] == "# EOF"
+        samples = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        assert len({name for name, _ in samples}) == len(samples), "a figure comes twice"
+        return {name: float(value) for name, value in samples}
+
+    def wait_for_figure(self, name: str, value: float) -> None:
+        """Waits until one of the program's figures has this value."""
+        while self.metrics()[name] != value:
+            time.sleep(POLL_INTERVAL_S)
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
@@ -152,6 +167,13 @@ class Server:
             except FileNotFoundError:
                 pass  # closed since the directory was read
         return count
+
+
+def lines_of(log: Path, count: int) -> list[str]:
+    """The lines of a log, once so many of them have been written."""
+    while len(lines := log.read_text().splitlines()) < count:
+        time.sleep(POLL_INTERVAL_S)
+    return lines
 
 
 def environment(limits: dict[str, object]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arena import Server
+from arena import Server, lines_of
 from peer import request
 
 REQUESTS = 200
@@ -21,7 +21,7 @@ def test_metrics_count_requests_by_route_and_status(start_arena) -> None:
             peer.request("GET", target)
             if peer.response().closes:
                 peer.expect_close()
-    figures = metrics(server)
+    figures = server.metrics()
     assert figures['tayet_requests_total{route="GET /",status="200"}'] == 2
     assert figures['tayet_requests_total{route="GET /json/{count}",status="200"}'] == 2
     assert figures['tayet_requests_total{route="GET /json/{count}",status="400"}'] == 1
@@ -37,7 +37,7 @@ def test_metrics_count_connections_and_bytes(start_arena) -> None:
     with server.connect() as idle:
         idle.request("POST", "/echo", bytes(100_000))
         assert len(idle.response().body) == 100_000
-        figures = metrics(server)
+        figures = server.metrics()
     assert figures["tayet_connections_open"] == 2, "the idle one and the one that asks"
     assert figures["tayet_connections_accepted_total"] == 2
     assert figures["tayet_received_bytes_total"] > 100_000
@@ -50,7 +50,7 @@ def test_metrics_count_what_is_refused_and_what_is_cut(start_arena) -> None:
         with server.connect() as peer:
             peer.send(message)
             assert peer.response().status == status
-    figures = metrics(server)
+    figures = server.metrics()
     assert figures["tayet_requests_refused_total"] == 2
     assert figures["tayet_connections_timed_out_total"] == 1
 
@@ -60,7 +60,7 @@ def test_a_route_that_sleeps_is_found_out(start_arena) -> None:
     for _ in range(5):
         assert server.get("/sleep/100") == b"ok"
         assert server.get("/") == b"Hello, World!"
-    figures = metrics(server)
+    figures = server.metrics()
     assert figures["tayet_takeovers_total"] >= 1
     assert figures['tayet_route_dispatched{route="GET /sleep/{ms}"}'] == 1
     assert figures['tayet_route_dispatched{route="GET /"}'] == 0
@@ -78,20 +78,20 @@ def test_the_access_log_in_the_formats_of_old(start_arena, tmp_path: Path, acces
     with server.connect() as peer:
         peer.request("GET", "/json/1?m=2", Referer="http://arena.test/", User_Agent='a "quoted" agent')
         length = len(peer.response().body)
-    server.stop()
     date = r"\[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\]"
     line = rf'127\.0\.0\.1 - - {date} "GET /json/1\?m=2 HTTP/1\.1" 200 {length}'
     if access_log == "combined":
         line += r' "http://arena\.test/" "a (\\"|\\x22)quoted(\\"|\\x22) agent"'
-    assert re.fullmatch(line + r"\n", log.read_text()), log.read_text()
+    [written] = lines_of(log, 1)
+    assert re.fullmatch(line, written)
 
 
 def test_the_access_log_in_json(start_arena, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     server: Server = start_arena(access_log="json", access_log_file=log)
     server.get("/pipeline")
-    server.stop()
-    entry = json.loads(log.read_text())
+    [written] = lines_of(log, 1)
+    entry = json.loads(written)
     assert entry["method"] == "GET" and entry["status"] == 200, entry
 
 
@@ -105,11 +105,3 @@ def test_the_access_log_has_every_request_when_the_server_has_ended(start_arena,
     numbers = [int(re.search(r"a=(\d+)", line)[1]) for line in log.read_text().splitlines()]
     assert numbers == list(range(REQUESTS))
 
-
-def metrics(server: Server) -> dict[str, float]:
-    """Each figure by its name and labels."""
-    lines = server.get("/metrics").decode().splitlines()
-    assert lines[-1] == "# EOF"
-    samples = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
-    assert len({name for name, _ in samples}) == len(samples), "a figure comes twice"
-    return {name: float(value) for name, value in samples}

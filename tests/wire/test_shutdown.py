@@ -7,23 +7,24 @@ import time
 
 import pytest
 
-from arena import Server
+from arena import POLL_INTERVAL_S, Server
 from peer import Closed, request
 
-SLEEP_MS = 1_000
+# Longer than it takes to see that the handlers run and that nobody else is let in.
+SLEEP_MS = 3_000
 # Far longer than the test: a handler that must not be waited for.
 ENDLESS_MS = 50_000
-POLL_INTERVAL_S = 0.005
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("execution", ["task-pool", "thread-pool:4"])
-def test_requests_under_way_are_finished(start_arena, number: signal.Signals, execution: str) -> None:
+# In a thread pool, the handler that gives the figures is busy too.
+@pytest.mark.parametrize("execution, busy", [("task-pool", 2), ("thread-pool:4", 3)])
+def test_requests_under_way_are_finished(start_arena, number: signal.Signals, execution: str, busy: int) -> None:
     server: Server = start_arena("--execution", execution)
     with server.connect() as first, server.connect() as second:
         for peer in (first, second):
             peer.request("GET", f"/sleep/{SLEEP_MS}")
-        server.get("/")  # answered behind the two: they have been read
+        server.wait_for_figure("tayet_threads_busy", busy)
         server.signal(number)
         wait_until_refused(server)
         assert not first.is_readable(), "the request was over before the server stopped listening"
@@ -52,7 +53,7 @@ def test_idle_connections_are_closed(start_arena) -> None:
     with server.connect() as used, server.connect() as unused:
         used.request("GET", "/")
         assert used.response().status == 200
-        server.get("/")
+        server.wait_for_figure("tayet_connections_open", 3)  # the third is the one that asks
         server.signal(signal.SIGTERM)
         for peer in (used, unused):
             with pytest.raises(Closed):
@@ -70,7 +71,7 @@ def test_a_second_signal_ends_at_once(start_arena) -> None:
     server: Server = start_arena()
     with server.connect() as peer:
         peer.request("GET", f"/sleep/{ENDLESS_MS}")
-        server.get("/")
+        server.wait_for_figure("tayet_threads_busy", 1)
         server.signal(signal.SIGTERM)
         wait_until_refused(server)
         assert server.is_running()
@@ -82,7 +83,7 @@ def test_the_deadline_ends_what_does_not_end(start_arena) -> None:
     server: Server = start_arena(shutdown_deadline_ms=300)
     with server.connect() as peer:
         peer.request("GET", f"/sleep/{ENDLESS_MS}")
-        server.get("/")
+        server.wait_for_figure("tayet_threads_busy", 1)
         server.signal(signal.SIGTERM)
         server.wait()
         with pytest.raises((Closed, ConnectionResetError)):

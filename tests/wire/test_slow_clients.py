@@ -11,8 +11,6 @@ import pytest
 from arena import Server
 from peer import Closed, Peer, request
 
-# Above what any deadline here needs, below the suite's own limit.
-GIVE_UP_S = 20
 DRIP_INTERVAL_S = 0.02
 
 
@@ -20,8 +18,7 @@ def test_a_dripped_head_is_cut(start_arena) -> None:
     server: Server = start_arena(head_timeout_ms=300)
     with server.connect() as slow:
         slow.send(b"GET / HTTP/1.1\r\nHost: a\r\n")
-        served = drip_until_answered(server, slow, b"X-Drip: 1\r\n")
-        assert served > 0
+        drip_until_answered(server, slow, b"X-Drip: 1\r\n")
         assert_timed_out(slow)
 
 
@@ -46,8 +43,7 @@ def test_a_dripped_body_is_cut(start_arena, target: str) -> None:
     server: Server = start_arena(min_receive_rate_bytes_per_second=10_000, receive_rate_window_ms=300)
     with server.connect() as slow:
         slow.send(request("POST", target, Content_Length="1000000"))
-        served = drip_until_answered(server, slow, b"x")
-        assert served > 0
+        drip_until_answered(server, slow, b"x")
         assert_timed_out(slow)
 
 
@@ -65,12 +61,10 @@ def test_a_response_that_is_not_read_is_cut(start_arena) -> None:
     before = sockets_at_rest(server)
     with server.connect(receive_buffer_bytes=4_096) as slow:
         send_without_reading(slow, request("GET", "/json/50?m=1"))
-        served = 0
+        assert server.get("/") == b"Hello, World!"
         while server.open_sockets() > before:
             assert server.get("/") == b"Hello, World!"
-            served += 1
             time.sleep(DRIP_INTERVAL_S)
-        assert served > 0
 
 
 def test_an_idle_connection_is_closed_without_a_word(start_arena) -> None:
@@ -108,17 +102,14 @@ def slow_clients(server: Server, count: int) -> Iterator[Peer]:
         yield peer
 
 
-def drip_until_answered(server: Server, slow: Peer, drop: bytes) -> int:
-    """Drips until the server answers or closes; how many others it served meanwhile."""
-    served = 0
-    give_up = time.monotonic() + GIVE_UP_S
-    while not slow.is_readable():
-        assert time.monotonic() < give_up, "the slow client was never cut"
-        slow.send(drop)
+def drip_until_answered(server: Server, slow: Peer, drop: bytes) -> None:
+    """Drips until the server answers or closes, while it serves others."""
+    while True:
         assert server.get("/") == b"Hello, World!"
-        served += 1
+        if slow.is_readable():
+            return
+        slow.send(drop)
         time.sleep(DRIP_INTERVAL_S)
-    return served
 
 
 def send_without_reading(peer: Peer, message: bytes) -> None:
