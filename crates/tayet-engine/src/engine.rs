@@ -86,6 +86,16 @@ impl Engine {
         &self.addresses
     }
 
+    /// Which threads run its handlers.
+    pub fn execution(&self) -> ExecutionModel {
+        self.shared.execution
+    }
+
+    /// How many event loops it was started with.
+    pub fn loops(&self) -> usize {
+        self.shared.mailboxes.len()
+    }
+
     /// Begins a graceful shutdown: no new connections; requests under way are answered, until
     /// [`Limits::shutdown_deadline_ms`]. Returns at once.
     pub fn shutdown(&self) {

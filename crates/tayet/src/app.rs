@@ -1,7 +1,8 @@
 //! A router made ready to serve.
 
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once, PoisonError, RwLock};
 
 use http::Method;
 use tayet_engine::{Head, Match, Route, RouteId, Service};
@@ -11,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::matched_route::MatchedRoute;
 use crate::route_table::RouteTable;
 use crate::router::PathEntry;
-use crate::{Request, Response, ServerHandle, Settings};
+use crate::{Middleware, Request, Response, ServerHandle, Settings};
 
 /// What the engine serves.
 pub(crate) struct App {
@@ -23,6 +24,7 @@ pub(crate) struct App {
     fallback: RouteId,
     asterisk: RouteId,
     server: RwLock<Option<ServerHandle>>,
+    layers_stopped: Once,
 }
 
 struct AppRoute {
@@ -71,7 +73,15 @@ impl App {
         let fallback = add("fallback".to_owned(), None, fallback);
         let asterisk = add("OPTIONS *".to_owned(), None, asterisk);
         let paths = paths.iter().map(|path| PathRoutes::new(path, &mut add)).collect();
-        Self { table, paths, routes, fallback, asterisk, server: RwLock::default() }
+        Self {
+            table,
+            paths,
+            routes,
+            fallback,
+            asterisk,
+            server: RwLock::default(),
+            layers_stopped: Once::new(),
+        }
     }
 
     /// The route of a request.
@@ -119,6 +129,23 @@ impl App {
 
     pub(crate) fn set_server(&self, server: Option<ServerHandle>) {
         *self.server.write().unwrap_or_else(PoisonError::into_inner) = server;
+    }
+
+    /// Tells the layers that the server has stopped, once; who comes second waits until the first is through.
+    pub(crate) fn stopped(&self) {
+        self.set_server(None);
+        self.layers_stopped.call_once(|| self.layers().into_iter().for_each(stop));
+    }
+
+    /// Every layer once, however many routes it stands around.
+    fn layers(&self) -> Vec<&Arc<dyn Middleware>> {
+        let mut layers: Vec<&Arc<dyn Middleware>> = Vec::new();
+        for layer in self.routes.iter().flat_map(|route| &route.endpoint.layers) {
+            if !layers.iter().any(|known| Arc::ptr_eq(known, layer)) {
+                layers.push(layer);
+            }
+        }
+        layers
     }
 }
 
@@ -195,6 +222,13 @@ impl PathRoutes {
             STANDARD.iter().zip(self.standard).filter(|(_, route)| route.is_some() || self.any.is_some());
         methods.extend(standard.map(|(method, _)| method.clone()));
         methods.extend(self.other.iter().map(|(method, _)| method.clone()));
+    }
+}
+
+/// A layer that panics does not keep the others from finishing.
+fn stop(layer: &Arc<dyn Middleware>) {
+    if catch_unwind(AssertUnwindSafe(|| layer.stopped())).is_err() {
+        tracing::error!("a layer panicked when the server had stopped");
     }
 }
 

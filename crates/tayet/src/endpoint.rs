@@ -8,6 +8,8 @@ use crate::{Context, Handler, Middleware, Next, Request, Response, Settings, pro
 /// A handler of a router with state `S`.
 pub(crate) struct Endpoint<S> {
     pub(crate) settings: Settings,
+    /// From the inside to the outside.
+    pub(crate) layers: Vec<Arc<dyn Middleware>>,
     answer: Arc<dyn Answer<S>>,
 }
 
@@ -18,7 +20,8 @@ trait Answer<S>: Send + Sync {
 impl<S: Send + Sync + 'static> Endpoint<S> {
     pub(crate) fn new<M: 'static>(handler: impl Handler<M, S>) -> Self {
         let settings = handler.settings();
-        Self { settings, answer: Arc::new(Plain { handler, kind: PhantomData::<fn(M)> }) }
+        let answer = Arc::new(Plain { handler, kind: PhantomData::<fn(M)> });
+        Self { settings, layers: Vec::new(), answer }
     }
 
     pub(crate) fn call(&self, request: &mut Request, context: Context<'_, S>) -> Response {
@@ -30,19 +33,20 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
         let settings = self.settings.or(middleware.settings());
         let answer =
             Arc::new(Layered { middleware: Arc::clone(middleware), inner: Arc::clone(&self.answer) });
-        Self { settings, answer }
+        let layers = self.layers.iter().chain([middleware]).cloned().collect();
+        Self { settings, layers, answer }
     }
 
     /// The same with its state given, for a router whose state is another.
     pub(crate) fn stated<S2: Send + Sync + 'static>(&self, state: &Arc<S>) -> Endpoint<S2> {
         let answer = Arc::new(Stated { state: Arc::clone(state), inner: Arc::clone(&self.answer) });
-        Endpoint { settings: self.settings, answer }
+        Endpoint { settings: self.settings, layers: self.layers.clone(), answer }
     }
 }
 
 impl<S> Clone for Endpoint<S> {
     fn clone(&self) -> Self {
-        Self { settings: self.settings, answer: Arc::clone(&self.answer) }
+        Self { settings: self.settings, layers: self.layers.clone(), answer: Arc::clone(&self.answer) }
     }
 }
 

@@ -140,9 +140,10 @@ pub use method_router::{
     MethodRouter, Methods, any, delete, get, head, on, options, patch, post, put, trace,
 };
 pub use middleware::{
-    AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Cors, DEFAULT_ACCESS_LOG_QUEUE_ENTRIES,
-    DefaultHeaders, ForwardedFields, InvalidAccessLogFormat, InvalidNetwork, MAX_REQUEST_ID_BYTES,
-    Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout, TrustedProxies,
+    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Cors,
+    DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, DefaultHeaders, ForwardedFields, InvalidAccessLogFormat,
+    InvalidNetwork, MAX_REQUEST_ID_BYTES, Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout,
+    TrustedProxies,
 };
 pub use problem::Problem;
 pub use redirect::Redirect;

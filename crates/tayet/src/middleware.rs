@@ -15,7 +15,10 @@ use std::fmt;
 
 use http::Method;
 
-pub use access_log::{AccessLog, AccessLogFormat, DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, InvalidAccessLogFormat};
+pub use access_log::{
+    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, DEFAULT_ACCESS_LOG_QUEUE_ENTRIES,
+    InvalidAccessLogFormat,
+};
 pub use body_limit::BodyLimit;
 pub use catch_panic::CatchPanic;
 pub use cors::Cors;
@@ -58,6 +61,11 @@ pub trait Middleware: Send + Sync + 'static {
     fn settings(&self) -> Settings {
         Settings::default()
     }
+
+    /// Finishes what it does beside the requests, such as writing what it has gathered; called once, when the server has
+    /// stopped and before [`ServerHandle::join`] returns. Handlers that outlived the shutdown's deadline may still call it
+    /// after that. Default: nothing.
+    fn stopped(&self) {}
 }
 
 impl<F, R> Middleware for F

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use tayet_engine::{Address, Engine, MetricsSnapshot};
+use tayet_engine::{Address, Engine, ExecutionModel, MetricsSnapshot};
 
 use crate::app::App;
 use crate::{Context, FromRequestParts, Rejection, Request};
@@ -38,6 +38,16 @@ impl ServerHandle {
         self.engine.addresses()
     }
 
+    /// Which threads run its handlers ([`Server::execution`](crate::Server::execution)).
+    pub fn execution(&self) -> ExecutionModel {
+        self.engine.execution()
+    }
+
+    /// How many event loops it has ([`Server::loops`](crate::Server::loops)); what was left to it is filled in.
+    pub fn loops(&self) -> usize {
+        self.engine.loops()
+    }
+
     /// Begins a graceful shutdown: no new connections; requests under way are answered, until
     /// [`Limits::shutdown_deadline_ms`](crate::Limits::shutdown_deadline_ms). Returns at once.
     pub fn shutdown(&self) {
@@ -49,11 +59,12 @@ impl ServerHandle {
         self.engine.is_shutting_down()
     }
 
-    /// Waits until the server has stopped.
+    /// Waits until the server has stopped and its layers have finished ([`Middleware::stopped`](crate::Middleware::stopped)):
+    /// what was logged is written.
     pub fn join(&self) {
         self.engine.join();
         if let Some(app) = self.app.upgrade() {
-            app.set_server(None);
+            app.stopped();
         }
     }
 

@@ -1,14 +1,18 @@
 //! What stands around handlers.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use tayet::testing::TestClient;
 use tayet::{
     AccessLog, CatchPanic, Extension, FromRequestParts, Next, Path, Problem, Request, RequestIds, Response,
     Router, StatusCode,
 };
+
+/// Far longer than anything takes that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
 fn the_request_can_be_read_when_the_answer_is_there() {
@@ -113,4 +117,27 @@ fn every_answer_has_its_line() {
     assert_eq!(of(0, "request_id"), "\"r1\"");
     assert_eq!((of(1, "route"), of(1, "status")), ("\"fallback\"".into(), "404".into()));
     assert_eq!((of(2, "route"), of(2, "status")), ("\"GET /broken\"".into(), "500".into()));
+}
+
+#[test]
+fn lines_are_flushed_while_the_application_lives() {
+    struct Reader(mpsc::Sender<String>);
+    impl Write for Reader {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(String::from_utf8_lossy(bytes).into_owned()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (lines, read) = mpsc::channel();
+    let log = AccessLog::common().to_writer(BufWriter::new(Reader(lines)));
+    let client = TestClient::new(Router::new().get("/", || "hello").layer(log));
+    for target in ["/?first", "/?second"] {
+        client.get(target).send();
+        let line = read.recv_timeout(PATIENCE).expect("the line was flushed");
+        assert!(line.contains(target), "{line}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use tayet::metrics::Metrics;
 use tayet::{
-    Body, BodyStream, ExecutionModel, Handler, Limits, RemoteAddr, Request, Response, Router, Server,
-    ServerHandle, State, health,
+    AccessLog, Body, BodyStream, ExecutionModel, Handler, Limits, Middleware, Next, RemoteAddr, Request,
+    Response, Router, Server, ServerHandle, State, get as get_route, health,
 };
 
 /// Starts a server at a free port.
@@ -174,6 +175,94 @@ fn shutdown_answers_what_is_under_way_and_says_that_it_is_not_ready() {
     drop(open);
     assert_eq!(body(&client.join().unwrap()), "(503, \"shutting down\") true");
     server.join();
+}
+
+/// A layer that counts how often it was told that the server has stopped, and then panics.
+struct Stopped(Arc<AtomicUsize>);
+
+impl Middleware for Stopped {
+    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
+        next.run(request)
+    }
+
+    fn stopped(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn every_layer_is_told_once_that_the_server_has_stopped() {
+    let counts = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+    let layer = |index: usize| Stopped(Arc::clone(&counts[index]));
+    let router: Router = Router::new()
+        .route("/a", get_route(|| "a").post(|| "a").layer(layer(0)))
+        .get("/b", |State(text): State<&'static str>| text)
+        .route_layer(layer(1))
+        .with_state("b");
+    let server = start(Router::new().nest("/below", router).layer(layer(2)), ExecutionModel::default());
+    assert_eq!(body(&get(&server, "/below/b")), "b");
+    let told = || counts.each_ref().map(|count| count.load(Ordering::SeqCst));
+    server.shutdown();
+    assert_eq!(told(), [0; 3], "nobody waited for the end yet");
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                server.join();
+                assert_eq!(told(), [1; 3]);
+            });
+        }
+    });
+}
+
+#[test]
+fn what_was_logged_is_written_when_the_server_has_stopped() {
+    const REQUESTS: usize = 100;
+    for execution in
+        [ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 2 }, ExecutionModel::Inline]
+    {
+        let (lines, written) = mpsc::channel();
+        let log = AccessLog::common().to_writer(SlowWriter(lines));
+        // The test keeps the log, so that nothing is written by being dropped.
+        let server = start(Router::new().get("/", || "hello").layer(log.clone()), execution);
+        let pipeline = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(REQUESTS - 1);
+        let last = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        assert_eq!(exchange(&server, &(pipeline + last)).matches("hello").count(), REQUESTS);
+        stop(server);
+        assert_eq!(written.try_iter().sum::<usize>(), REQUESTS);
+        assert_eq!(log.dropped(), 0);
+    }
+}
+
+/// Takes its time, and then says how many lines it was given.
+struct SlowWriter(mpsc::Sender<usize>);
+
+impl Write for SlowWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        thread::sleep(Duration::from_millis(20));
+        let lines = bytes.iter().filter(|&&byte| byte == b'\n').count();
+        self.0.send(lines).map_err(std::io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_server_tells_how_it_runs() {
+    let execution = ExecutionModel::ThreadPool { threads: 3 };
+    let router =
+        Router::new().get("/", |server: ServerHandle| format!("{} {}", server.execution(), server.loops()));
+    let server =
+        Server::new(router).bind("127.0.0.1:0").unwrap().loops(2).execution(execution).start().unwrap();
+    assert_eq!(body(&get(&server, "/")), "thread-pool:3 2");
+    stop(server);
+    let server = Server::new(Router::new()).bind("127.0.0.1:0").unwrap().start().unwrap();
+    assert_eq!(server.execution(), ExecutionModel::default());
+    assert!(server.loops() > 0);
+    stop(server);
 }
 
 #[test]

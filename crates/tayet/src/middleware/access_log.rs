@@ -23,8 +23,9 @@ use crate::{Request, Response};
 ///
 /// Handlers are not made to wait for the disk: their lines go into a queue of
 /// [`queue_entries`](AccessLog::queue_entries), from which a thread writes them. When the queue is full, lines are dropped
-/// and counted; the count is logged as a warning and is in [`AccessLog::dropped`]. What is queued when the last clone is
-/// dropped is written first.
+/// and counted; the count is logged as a warning and is in [`AccessLog::dropped`]. Lines are written and flushed soon after
+/// they came, and what is queued when the server has stopped, or when the last clone is dropped, is written first: a writer
+/// that hangs is waited for no longer than [`ACCESS_LOG_FLUSH_TIMEOUT_MS`].
 ///
 /// A request that is answered later ([`Request::defer`]) is logged without a status, when its handler returns. What the
 /// server refuses before there is a route is not logged here.
@@ -65,6 +66,10 @@ pub enum AccessLogFormat {
 
 /// How many lines may wait to be written, unless [`AccessLog::queue_entries`] says otherwise.
 pub const DEFAULT_ACCESS_LOG_QUEUE_ENTRIES: usize = 8_192;
+
+/// How long the end of a server, and dropping the last clone of its [`AccessLog`], wait for what is queued to be written, in
+/// milliseconds.
+pub const ACCESS_LOG_FLUSH_TIMEOUT_MS: u64 = 5_000;
 
 impl AccessLog {
     /// A log of this format to the standard output.
@@ -155,6 +160,10 @@ impl Middleware for AccessLog {
         }
         self.queue.push(entry);
         answered.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn stopped(&self) {
+        self.queue.flush();
     }
 }
 
