@@ -1,9 +1,27 @@
-//! The date that responses carry.
+//! The time of threads that have no driver, and the date that responses carry.
 
 use std::time::{Duration, SystemTime};
 
 use tayet_http1::Date;
 use tayet_net::Moment;
+
+/// The clock of threads that have no driver to ask.
+#[derive(Default)]
+pub(crate) struct Clock {
+    /// A simulation's own.
+    #[cfg(test)]
+    pub(crate) simulated: Option<Box<dyn Fn() -> Moment + Send + Sync>>,
+}
+
+impl Clock {
+    pub(crate) fn now(&self) -> Moment {
+        #[cfg(test)]
+        if let Some(now) = &self.simulated {
+            return now();
+        }
+        Moment::now()
+    }
+}
 
 /// The current date, made anew once a second.
 #[derive(Clone, Copy, Debug)]

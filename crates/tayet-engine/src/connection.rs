@@ -22,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) peer: Arc<Peer>,
     /// The number of the request that is or was answered last; it wraps.
     pub(crate) exchange: u32,
+    /// When the head is due that has begun to come; 0 while none has.
+    pub(crate) head_due_ms: u64,
     /// When to look at the connection, if nothing happens before.
     pub(crate) deadline_ms: u64,
     /// The tick of the timer's entry that is the connection's; earlier entries that were replaced are ignored.
@@ -102,12 +104,18 @@ impl Connection {
             backlog: Vec::new(),
             peer,
             exchange: 0,
+            head_due_ms: 0,
             deadline_ms: 0,
             timer_tick: None,
             sending: None,
             has_ended: false,
             is_paused: false,
         }
+    }
+
+    /// Whether nothing has come that was not looked at, or is known to come no more.
+    pub(crate) fn has_nothing_to_read(&self) -> bool {
+        self.backlog.is_empty() && !self.has_ended && !self.is_paused
     }
 
     /// Whether it waits for a request of which nothing has come.

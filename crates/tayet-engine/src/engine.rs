@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tayet_net::{Address, Driver, Epoll, Listener, PeerAddress};
 
+use crate::clock::Clock;
 use crate::counters::Shard;
 use crate::event_loop::Loop;
 use crate::mailbox::{Mailbox, Message};
@@ -228,6 +229,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         max_connections: max_connections(&limits),
         open_connections: AtomicUsize::new(0),
         limits,
+        clock: Clock::default(),
         takeovers: AtomicU64::new(0),
         panics: AtomicU64::new(0),
         is_shutting_down: AtomicBool::new(false),

@@ -294,11 +294,14 @@ impl Loop {
     }
 
     fn resume_accepting(&mut self) {
-        if self.accept_again_at_ms.is_none_or(|at_ms| at_ms > self.now_ms) || self.stop_at_ms.is_some() {
+        if self.accept_again_at_ms.is_none_or(|at_ms| at_ms > self.now_ms) {
+            return;
+        }
+        self.accept_again_at_ms = None;
+        if self.stop_at_ms.is_some() {
             return;
         }
         if self.shared.open_connections.load(Ordering::Relaxed) < self.shared.max_connections {
-            self.accept_again_at_ms = None;
             self.driver.set_accepting(true);
         } else {
             self.accept_again_at_ms = Some(self.now_ms + ACCEPT_PAUSE_MS);
@@ -340,11 +343,11 @@ impl Loop {
     fn receive_message(&mut self, message: Message) {
         match message {
             Message::Answer { token, exchange, response } => self.answer(token, exchange, response),
-            Message::Answered { token, exchange, record, head, outcome } => {
+            Message::Answered { token, exchange, record, head, outcome, at } => {
                 if let Some(head) = head {
                     self.recycle(head);
                 }
-                self.exchange_over(token, exchange, record, outcome);
+                self.exchange_over(token, exchange, record, outcome, at);
             }
             Message::BodyWanted(token) => self.set_receiving(token, true),
             Message::Drain => self.drain(),
@@ -371,8 +374,12 @@ impl Loop {
         }
         self.driver.stop_accepting();
         for token in self.connections.tokens() {
-            if self.connections.get(token).is_some_and(|connection| connection.is_idle()) {
+            let Some(connection) = self.connections.get(token) else { continue };
+            if connection.is_idle() {
                 self.close(token);
+            } else {
+                // Its worker may be about to report lazily that the connection lives on.
+                connection.peer.set_awaited(true);
             }
         }
     }

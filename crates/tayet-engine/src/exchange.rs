@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use tayet_http1::{BodyEvent, Head};
-use tayet_net::{PeerAddress, Token};
+use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
@@ -93,6 +93,7 @@ impl Loop {
         exchange: u32,
         record: Option<Record>,
         outcome: Outcome,
+        at: Moment,
     ) {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(busy) = connection.busy(exchange) else { return };
@@ -117,9 +118,20 @@ impl Loop {
         };
         let then = if keep_alive { AfterSend::GoOn } else { AfterSend::Close };
         match sending {
-            Sending::Done => self.after_send(token, then),
+            Sending::Done if keep_alive => self.free(token, at),
+            Sending::Done => self.finish(token),
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
+        }
+    }
+
+    /// A connection has been free since `at`: it idles, or takes up what came meanwhile.
+    fn free(&mut self, token: Token, at: Moment) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.has_nothing_to_read() && self.stop_at_ms.is_none() {
+            self.set_deadline(token, at.as_ms() + self.shared.limits.keep_alive_timeout_ms);
+        } else {
+            self.take_up(token);
         }
     }
 
@@ -244,8 +256,14 @@ impl Loop {
         let received = connection.protocol.receive_head(&mut rest, &mut head, &self.head_limits);
         current.read += input.len() - rest.len();
         match received {
-            Ok(true) => self.begin_request(token, head),
+            Ok(true) => {
+                connection.head_due_ms = 0;
+                self.begin_request(token, head)
+            }
             Ok(false) => {
+                if connection.head_due_ms == 0 && connection.protocol.has_partial_head() {
+                    connection.head_due_ms = self.now_ms + self.shared.limits.head_timeout_ms;
+                }
                 self.spare_heads.push(head);
                 Progress::Done
             }
@@ -271,13 +289,11 @@ impl Loop {
             BodyPlan::Stream => self.begin_stream(token, head, found, &[]),
             BodyPlan::Gather { limit_bytes, may_stream } => {
                 let rate = RateWindow::new(self.now_ms);
-                let look_ms = rate.next_look_ms(&self.shared.limits);
                 let Some(connection) = self.connections.get(token) else { return Progress::Done };
                 let room = connection.protocol.body_remaining().unwrap_or(0).min(MAX_INITIAL_BODY_BYTES);
                 let body = Vec::with_capacity(room as usize);
                 let gathering = Gathering { head, found, body, limit_bytes, may_stream, rate };
                 connection.phase = Phase::Body(Box::new(gathering));
-                self.set_deadline(token, look_ms);
                 Progress::Again
             }
             BodyPlan::Refuse { max_bytes } => {
@@ -518,16 +534,18 @@ impl Loop {
             self.meet_end(token);
             return;
         }
-        if !matches!(connection.phase, Phase::Head) {
-            return;
-        }
         if self.stop_at_ms.is_some() && connection.is_idle() {
             self.close(token);
-        } else if !connection.protocol.has_partial_head() {
-            self.set_deadline(token, self.now_ms + self.shared.limits.keep_alive_timeout_ms);
-        } else if connection.deadline_ms > self.now_ms + self.shared.limits.head_timeout_ms {
-            self.set_deadline(token, self.now_ms + self.shared.limits.head_timeout_ms);
+            return;
         }
+        let limits = &self.shared.limits;
+        let deadline_ms = match &connection.phase {
+            Phase::Head if connection.protocol.has_partial_head() => connection.head_due_ms,
+            Phase::Head => self.now_ms + limits.keep_alive_timeout_ms,
+            Phase::Body(gathering) => gathering.rate.next_look_ms(limits),
+            Phase::Proxy { .. } | Phase::Busy(_) | Phase::Linger { .. } => return,
+        };
+        self.set_deadline(token, deadline_ms);
     }
 
     /// Stops receiving when too much waits behind a request; has the worker that answers it say so at once.

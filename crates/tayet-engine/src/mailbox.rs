@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tayet_http1::Head;
-use tayet_net::{Token, Waker};
+use tayet_net::{Moment, Token, Waker};
 
 use crate::Response;
 use crate::answer::Unsent;
@@ -15,13 +15,14 @@ use crate::sync::{Mutex, lock};
 pub(crate) enum Message {
     /// A handler's answer, to be sent by the loop.
     Answer { token: Token, exchange: u32, response: Box<Response> },
-    /// A handler's answer has been sent, or as much of it as the socket took.
+    /// A handler's answer has been sent, or as much of it as the socket took, and when.
     Answered {
         token: Token,
         exchange: u32,
         record: Option<Record>,
         head: Option<Box<Head>>,
         outcome: Outcome,
+        at: Moment,
     },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crate::clock::Clock;
 use crate::counters::Shard;
 use crate::mailbox::Mailbox;
 use crate::monitor::Monitor;
@@ -16,6 +17,7 @@ pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) routes: Box<[RouteState]>,
     pub(crate) limits: Limits,
+    pub(crate) clock: Clock,
     pub(crate) execution: ExecutionModel,
     pub(crate) has_proxy_protocol: bool,
     pub(crate) max_connections: usize,

@@ -4,6 +4,7 @@
 
 mod application;
 mod conversation;
+mod deadlines;
 mod stage;
 
 use std::time::Duration;
@@ -13,6 +14,10 @@ use tayet_testkit::{Faults, Random, for_each_seed};
 use self::conversation::Conversation;
 use self::stage::{Habits, Stage};
 use crate::{ExecutionModel, Limits};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
 
 fn any_model(random: &mut Random) -> ExecutionModel {
     *random.pick(&[

@@ -180,9 +180,9 @@ impl Worker {
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) -> Option<Report> {
         let Call { mut request, asked, pipe, queued_at, .. } = call;
-        let started = Moment::now();
+        let started = self.shared.clock.now();
         let mut response = self.shared.handle(&mut request);
-        let now = Moment::now();
+        let now = self.shared.clock.now();
         let took = now.since(started);
         if pipe.is_none() {
             self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now.as_ms());
@@ -199,16 +199,16 @@ impl Worker {
         let date = self.date.at(now);
         let encoded = encode(&mut response, asked, date, &mut self.buffer);
         let peer = Arc::clone(request.peer());
-        let outcome = match encoded {
-            Encoded::Whole { keep_alive } => self.send(&peer, Bytes::new(), keep_alive),
-            Encoded::Tail { tail, keep_alive } => self.send(&peer, tail, keep_alive),
+        let (outcome, at) = match encoded {
+            Encoded::Whole { keep_alive } => (self.send(&peer, Bytes::new(), keep_alive), now),
+            Encoded::Tail { tail, keep_alive } => (self.send(&peer, tail, keep_alive), now),
             Encoded::Written { write, framing, keep_alive } => {
                 let head = std::mem::take(&mut self.buffer);
-                write_body(&self.shared, &peer, head, write, framing, keep_alive)
+                (write_body(&self.shared, &peer, head, write, framing, keep_alive), self.shared.clock.now())
             }
         };
         let exchange = request.exchange();
-        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome })
+        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome, at })
     }
 
     /// Writes the body of a response whose handler ran on its loop.
@@ -218,7 +218,7 @@ impl Worker {
             return None;
         }
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
-        Some(Report { peer, exchange, record: None, head: None, outcome })
+        Some(Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() })
     }
 
     fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
@@ -244,14 +244,15 @@ pub(crate) struct Report {
     record: Option<Record>,
     head: Option<Box<Head>>,
     outcome: Outcome,
+    at: Moment,
 }
 
 impl Report {
     /// Tells the loop; if the connection only waits for the next request, when the loop next looks.
     pub(crate) fn tell(self) {
-        let Self { peer, exchange, record, head, outcome } = self;
+        let Self { peer, exchange, record, head, outcome, at } = self;
         let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
-        let message = Message::Answered { token: peer.token, exchange, record, head, outcome };
+        let message = Message::Answered { token: peer.token, exchange, record, head, outcome, at };
         if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
     }
 }

@@ -51,22 +51,30 @@ pub struct Reading {
     pub(crate) from: Duration,
     pub(crate) every: Duration,
     pub(crate) bytes: usize,
+    pub(crate) times: usize,
 }
 
 impl Reading {
     /// All that comes, as it comes.
     pub fn eager() -> Self {
-        Self { from: Duration::ZERO, every: Duration::ZERO, bytes: usize::MAX }
+        Self { from: Duration::ZERO, every: Duration::ZERO, bytes: usize::MAX, times: usize::MAX }
     }
 
     /// Up to `bytes` every so often.
     pub fn slow(bytes: usize, every: Duration) -> Self {
-        Self { from: Duration::ZERO, every, bytes }
+        Self { every, bytes, ..Self::eager() }
     }
 
     /// Nothing, ever.
     pub fn never() -> Self {
         Self::eager().from(Duration::MAX)
+    }
+
+    /// The same, but only so many times.
+    #[must_use]
+    pub fn times(mut self, times: usize) -> Self {
+        self.times = times;
+        self
     }
 
     /// The same, but nothing before this time since the start of the simulation.

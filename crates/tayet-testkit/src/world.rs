@@ -167,6 +167,7 @@ impl World {
         let now = self.now;
         let wire = &mut self.wires[client];
         wire.client_read(now, wire.reading.bytes);
+        wire.reading.times = wire.reading.times.saturating_sub(1);
         if std::mem::take(&mut wire.is_awaiting_answers) {
             self.schedule(now, Event::Step(client));
         }
@@ -177,7 +178,7 @@ impl World {
     pub(crate) fn arrange_reading(&mut self, client: usize) {
         let now = self.now;
         let wire = &mut self.wires[client];
-        if wire.is_read_scheduled || !wire.has_unread() {
+        if wire.is_read_scheduled || !wire.has_unread() || wire.reading.times == 0 {
             return;
         }
         let at = now.saturating_add(wire.reading.every).max(wire.reading.from);

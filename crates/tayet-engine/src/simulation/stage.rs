@@ -79,6 +79,10 @@ impl Stage {
         let config = EngineConfig { loops: 1, execution, limits, ..EngineConfig::default() };
         let mut shared = share(&config, &drivers, Arc::new(application));
         shared.pool = imagined_pool(execution, &config.limits);
+        shared.clock.simulated = Some(Box::new({
+            let net = net.clone();
+            move || net.now()
+        }));
         let shared = Arc::new(shared);
         let [driver] = drivers;
         let the_loop = Box::new(Loop::new(0, Arc::clone(&shared), driver, vec![PeerAddress::Unix]));
