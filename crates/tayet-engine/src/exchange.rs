@@ -551,7 +551,8 @@ impl Loop {
     /// Stops receiving when too much waits behind a request; has the worker that answers it say so at once.
     fn keep_backlog_bounded(&mut self, token: Token) {
         let Some(connection) = self.connections.get(token) else { return };
-        if connection.backlog.is_empty() {
+        // What there is of a PROXY header has a bound of its own, and more must come.
+        if connection.backlog.is_empty() || matches!(connection.phase, Phase::Proxy { .. }) {
             return;
         }
         connection.peer.set_awaited(true);

@@ -2,18 +2,21 @@
 //!
 //! A failure names its seed; `TAYET_SIM_SEED` runs that one alone, `TAYET_SIM_SEEDS` says how many to run.
 
+mod accepting;
 mod application;
+mod bounds;
 mod conversation;
 mod deadlines;
+mod draining;
 mod stage;
 
 use std::time::Duration;
 
-use tayet_testkit::{Faults, Random, for_each_seed};
+use tayet_testkit::{ClientId, Faults, Random, for_each_seed};
 
 use self::conversation::Conversation;
 use self::stage::{Habits, Stage};
-use crate::{ExecutionModel, Limits};
+use crate::{EngineConfig, ExecutionModel, Limits};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -39,31 +42,49 @@ fn narrow_limits(random: &mut Random) -> Limits {
     }
 }
 
+fn any_habits(random: &mut Random) -> Habits {
+    Habits {
+        takeovers: *random.pick(&[0, 200, 1_000]),
+        late_reports: *random.pick(&[0, 200, 1_000]),
+        handler_us: 0..=*random.pick(&[0, 300, 5_000]),
+        workers: random.size(1..=8),
+        read_bytes: *random.pick(&[50_000, 4_000]),
+    }
+}
+
+/// A server with any model, limits, habits and faults, and some clients with their conversations.
+fn any_stage(seed: u64) -> (Stage, Vec<(ClientId, Conversation)>) {
+    let mut random = Random::new(seed);
+    let proxy_protocol = random.chance(100);
+    let config = EngineConfig {
+        execution: any_model(&mut random),
+        limits: narrow_limits(&mut random),
+        proxy_protocol,
+        ..EngineConfig::default()
+    };
+    let stage = Stage::with_config(seed, config, any_habits(&mut random));
+    stage.net.set_faults(Faults::bearable(&mut random));
+    let greeting = if proxy_protocol { "PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n" } else { "" };
+    let clients = (0..random.size(1..=6)).map(|_| {
+        let conversation = Conversation::any(&mut random);
+        (stage.net.add(conversation.client(&mut random, greeting)), conversation)
+    });
+    let clients = clients.collect();
+    (stage, clients)
+}
+
 #[test]
 fn every_request_is_answered_once_in_order_with_the_right_bytes() {
     for_each_seed(2_000, |seed| {
-        let mut random = Random::new(seed);
-        let execution = any_model(&mut random);
-        let habits = Habits {
-            takeovers: *random.pick(&[0, 200, 1_000]),
-            late_reports: *random.pick(&[0, 200, 1_000]),
-            handler_us: 0..=*random.pick(&[0, 300, 5_000]),
-            workers: random.size(1..=8),
-            read_bytes: *random.pick(&[50_000, 4_000]),
-        };
-        let stage = Stage::new(seed, execution, narrow_limits(&mut random), habits);
-        stage.net.set_faults(Faults::bearable(&mut random));
-        let clients = (0..random.size(1..=6))
-            .map(|_| {
-                let conversation = Conversation::any(&mut random);
-                (stage.net.add(conversation.client(&mut random)), conversation)
-            })
-            .collect::<Vec<_>>();
-        stage.drain_at(Duration::from_secs(200));
+        let (stage, clients) = any_stage(seed);
+        stage.drain_at(ms(200_000));
         let stage = stage.run();
-        for (client, conversation) in clients {
-            conversation.check(&stage.net.transcript(client));
-            assert!(stage.net.closed_at(client).is_some());
+        for (client, conversation) in &clients {
+            conversation.check(&stage.net.transcript(*client));
+            assert!(stage.net.closed_at(*client).is_some());
         }
+        let delivered =
+            clients.iter().map(|(client, _)| stage.net.delivered_bytes(*client) as u64).sum::<u64>();
+        assert_eq!(stage.shared.shards[0].received_bytes.get(), delivered);
     });
 }

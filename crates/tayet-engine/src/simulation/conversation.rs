@@ -81,9 +81,10 @@ impl Conversation {
         Self { requests, is_pipelined, ending }
     }
 
-    /// The client that has this conversation.
-    pub(super) fn client(&self, random: &mut Random) -> Client {
+    /// The client that has this conversation, behind these bytes.
+    pub(super) fn client(&self, random: &mut Random, greeting: &str) -> Client {
         let mut client = Client::connecting_at(Duration::from_millis(random.within(0..=50)))
+            .send_cut(greeting, random, 3, MAX_GAP)
             .buffers(random.size(500..=200_000), random.size(2_000..=100_000))
             .reading(match random.within(0..=2) {
                 0 => Reading::slow(
@@ -145,35 +146,16 @@ impl Conversation {
 
     /// Checks what the client was told: each answer once, in order, with the right bytes, and the right end.
     pub(super) fn check(&self, transcript: &Transcript) {
-        let mut expected = Vec::new();
-        for asked in &self.requests {
-            expected.extend(asked.expects_continue.then_some((100, &b""[..], false)));
-            expected.push((asked.status, &asked.answer[..], asked.is_head));
-        }
-        let answers = transcript.answers(|at| expected.get(at).is_some_and(|(_, _, is_head)| *is_head));
-        let answers = answers.unwrap_or_else(|error| panic!("{error}\n{}", self.describe()));
-        let (answered, refused) = answers.split_at(expected.len().min(answers.len()));
-        for (at, (answer, (status, body, is_head))) in answered.iter().zip(&expected).enumerate() {
-            let is_right = answer.status == *status && (*is_head || answer.body == *body);
-            assert!(
-                is_right,
-                "answer {at} is {}, not {status} with {} bytes\n{}",
-                tell(answer),
-                body.len(),
-                self.describe()
-            );
-        }
+        let (answered, refused) = self.check_answers(transcript);
+        let statuses = refused.iter().map(|answer| answer.status).collect::<Vec<_>>();
         if matches!(self.ending, Ending::Reset | Ending::ResetWithin) {
-            assert!(refused.is_empty(), "more than was asked: {}", self.describe());
             return;
         }
         let is_reset = matches!(transcript.end, Some(End::Reset(_)));
         if is_reset && matches!(&self.ending, Ending::Closing(follows) if !follows.is_empty()) {
-            assert!(refused.is_empty(), "more than was asked: {}", self.describe());
             return;
         }
-        assert_eq!(answered.len(), expected.len(), "answers are missing: {}", self.describe());
-        let statuses = refused.iter().map(|answer| answer.status).collect::<Vec<_>>();
+        assert_eq!(answered, self.expected().len(), "answers are missing: {}", self.describe());
         match &self.ending {
             Ending::Refused(_, status) => assert_eq!(statuses, [*status], "{}", self.describe()),
             Ending::CutShort(_) => assert_eq!(statuses, [400], "{}", self.describe()),
@@ -183,6 +165,38 @@ impl Conversation {
         if self.ending != Ending::Close || self.is_pipelined {
             assert!(transcript.end.is_some(), "the connection was not closed: {}", self.describe());
         }
+    }
+
+    /// Checks the answers that the client has got, be they all or not: gives how many are right, and those of the others
+    /// that may be there, the refusals.
+    pub(super) fn check_answers(&self, transcript: &Transcript) -> (usize, Vec<Answer>) {
+        let expected = self.expected();
+        let answers = transcript.answers(|at| expected.get(at).is_some_and(|(_, _, is_head)| *is_head));
+        let mut answers = answers.unwrap_or_else(|error| panic!("{error}\n{}", self.describe()));
+        let refused = answers.split_off(expected.len().min(answers.len()));
+        for (at, (answer, (status, body, is_head))) in answers.iter().zip(&expected).enumerate() {
+            let is_right = answer.status == *status && (*is_head || answer.body == *body);
+            let told = tell(answer);
+            assert!(
+                is_right,
+                "answer {at} is {told}, not {status} with {} bytes\n{}",
+                body.len(),
+                self.describe()
+            );
+        }
+        let may_be_refused = matches!(self.ending, Ending::Refused(..) | Ending::CutShort(_));
+        assert!(refused.len() <= usize::from(may_be_refused), "more than was asked: {}", self.describe());
+        (answers.len(), refused)
+    }
+
+    /// The answers that are due: status, body, and whether HEAD asks, so that the body is not sent.
+    fn expected(&self) -> Vec<(u16, &[u8], bool)> {
+        let mut expected = Vec::new();
+        for asked in &self.requests {
+            expected.extend(asked.expects_continue.then_some((100, &b""[..], false)));
+            expected.push((asked.status, &asked.answer[..], asked.is_head));
+        }
+        expected
     }
 
     fn describe(&self) -> String {

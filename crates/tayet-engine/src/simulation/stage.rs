@@ -71,14 +71,18 @@ struct CrewState {
 
 impl Stage {
     pub(super) fn new(seed: u64, execution: ExecutionModel, limits: Limits, habits: Habits) -> Self {
-        limits.validate().expect("limits of a test are valid");
+        Self::with_config(seed, EngineConfig { execution, limits, ..EngineConfig::default() }, habits)
+    }
+
+    /// A server that is not all defaults.
+    pub(super) fn with_config(seed: u64, config: EngineConfig, habits: Habits) -> Self {
+        config.limits.validate().expect("limits of a test are valid");
         let net = SimulatedNet::new(seed);
         let mut random = Random::new(!seed);
         let application = Application { net: net.clone(), random: Mutex::new(random.fork()) };
         let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
-        let config = EngineConfig { loops: 1, execution, limits, ..EngineConfig::default() };
         let mut shared = share(&config, &drivers, Arc::new(application));
-        shared.pool = imagined_pool(execution, &config.limits);
+        shared.pool = imagined_pool(config.execution, &config.limits);
         shared.clock.simulated = Some(Box::new({
             let net = net.clone();
             move || net.now()

@@ -1,0 +1,212 @@
+//! What a connection may cost at most, whatever its client does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tayet_testkit::{Client, ClientId, RECEIVE_BYTES, Random, Reading, SimulatedNet, for_each_seed};
+
+use super::application::Kind;
+use super::stage::{Habits, Stage};
+use super::{any_model, ms};
+use crate::{ExecutionModel, Limits};
+
+const HELLO: &str = "GET /Plain/1/0 HTTP/1.1\r\nHost: x\r\n\r\n";
+
+const SEEDS: u64 = 50;
+
+fn limits() -> Limits {
+    Limits { max_connections: 1_000, ..Limits::default() }
+}
+
+/// Handlers that take this long, away from their loop.
+fn slow(time: Duration) -> Habits {
+    let us = time.as_micros() as u64;
+    Habits { takeovers: 1_000, late_reports: 0, handler_us: us..=us, ..Habits::default() }
+}
+
+/// How many of a client's bytes the server has been given by this time.
+fn delivered_at(stage: &Stage, client: ClientId, at: Duration) -> Arc<AtomicUsize> {
+    seen_at(stage, at, move |net| net.delivered_bytes(client))
+}
+
+/// How many waits have ended by this time because their time was up, and for nothing else.
+fn timeouts_at(stage: &Stage, at: Duration) -> Arc<AtomicUsize> {
+    seen_at(stage, at, |net| net.timeouts() as usize)
+}
+
+fn seen_at(
+    stage: &Stage,
+    at: Duration,
+    look: impl Fn(&SimulatedNet) -> usize + Send + 'static,
+) -> Arc<AtomicUsize> {
+    let seen = Arc::new(AtomicUsize::new(usize::MAX));
+    stage.net.at(at, {
+        let (seen, net) = (Arc::clone(&seen), stage.net.clone());
+        move || seen.store(look(&net), Ordering::Relaxed)
+    });
+    seen
+}
+
+#[test]
+fn what_waits_behind_a_busy_handler_is_bounded() {
+    for_each_seed(SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let pipeline_buffer_bytes = random.size(1..=200_000);
+        let execution = *random.pick(&[ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 4 }]);
+        let limits = Limits { pipeline_buffer_bytes, ..limits() };
+        let stage = Stage::new(seed, execution, limits, slow(ms(10_000)));
+        let bytes = HELLO.repeat(1_000_000 / HELLO.len());
+        let script = Client::connecting_at(ms(0)).send_cut(bytes, &mut random, 20, ms(100));
+        let client = stage.net.add(script.buffers(300_000, 64 * 1_024));
+        let seen = delivered_at(&stage, client, ms(9_000));
+        stage.drain_at(ms(9_500));
+        stage.run();
+        let most = HELLO.len() + pipeline_buffer_bytes + RECEIVE_BYTES;
+        let seen = seen.load(Ordering::Relaxed);
+        assert!(seen <= most, "{seen} bytes were taken, {most} may be");
+    });
+}
+
+#[test]
+fn what_waits_for_a_handler_that_does_not_read_is_bounded() {
+    for_each_seed(SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let stream_buffer_bytes = random.size(1..=500_000);
+        let limits = Limits { stream_buffer_bytes, shutdown_deadline_ms: 0, ..limits() };
+        let stage = Stage::new(seed, any_model(&mut random), limits, slow(ms(10_000)));
+        let kind = *random.pick(&[Kind::Streamed, Kind::Ignoring, Kind::Adaptive]);
+        let length = 2_000_000;
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n",
+            kind.target(1, length)
+        );
+        let script = Client::connecting_at(ms(0)).send(head.clone());
+        let script = script.send_cut(vec![b'x'; length], &mut random, 20, ms(100));
+        let client = stage.net.add(script.buffers(300_000, 64 * 1_024));
+        let seen = delivered_at(&stage, client, ms(9_000));
+        stage.drain_at(ms(9_500));
+        stage.run();
+        let most = head.len() + stream_buffer_bytes + RECEIVE_BYTES;
+        let seen = seen.load(Ordering::Relaxed);
+        assert!(seen <= most, "{kind:?}: {seen} bytes were taken, {most} may be");
+    });
+}
+
+#[test]
+fn requests_of_a_client_that_reads_nothing_are_left_to_the_kernel() {
+    for_each_seed(SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let stage = Stage::new(seed, any_model(&mut random), limits(), Habits::default());
+        let kind = *random.pick(&[Kind::Plain, Kind::Blocking, Kind::Sized, Kind::Deferred]);
+        let request = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", kind.target(1, 5_000));
+        let script = Client::connecting_at(ms(0)).send(request.repeat(1_000_000 / request.len()));
+        let client = stage.net.add(script.buffers(300_000, 10_000).reading(Reading::never()));
+        let seen = delivered_at(&stage, client, ms(20_000));
+        stage.drain_at(ms(100_000));
+        stage.run();
+        // What is answered and waits to be sent, and what waits behind it.
+        let limits = limits();
+        let answered = (10_000 + limits.coalesce_bytes) / 100 * request.len();
+        let most = answered + limits.pipeline_buffer_bytes + RECEIVE_BYTES;
+        let seen = seen.load(Ordering::Relaxed);
+        assert!(seen <= most, "{kind:?}: {seen} bytes were taken, {most} may be");
+    });
+}
+
+#[test]
+fn past_a_full_queue_requests_are_told_to_come_back_and_the_connection_lives_on() {
+    for_each_seed(SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let limits = Limits { queue_capacity: random.size(1..=3), ..limits() };
+        let habits = Habits { workers: random.size(1..=2), ..slow(ms(10)) };
+        let stage = Stage::new(seed, ExecutionModel::ThreadPool { threads: 2 }, limits, habits);
+        let clients = (0..12).map(|_| {
+            let script = Client::connecting_at(ms(0)).send(HELLO).await_answers(1).wait(ms(1_000));
+            stage.net.add(script.send(HELLO).await_answers(2).close())
+        });
+        let clients = clients.collect::<Vec<_>>();
+        stage.drain_at(ms(30_000));
+        let stage = stage.run();
+        let mut overflowed = 0;
+        for client in clients {
+            let answers = stage.net.transcript(client).answers(|_| false).unwrap();
+            assert_eq!(answers.len(), 2);
+            for answer in answers {
+                let is_refused = answer.status == 503 && answer.field("retry-after") == Some("1");
+                assert!(answer.status == 200 || is_refused, "{answer:?}");
+                overflowed += u64::from(is_refused);
+            }
+        }
+        assert!(overflowed > 0);
+        assert_eq!(stage.shared.shards[0].requests_overflowed.get(), overflowed);
+    });
+}
+
+#[test]
+fn a_full_queue_takes_no_answer_away_that_has_begun() {
+    for_each_seed(SEEDS, |seed| {
+        let limits = Limits { queue_capacity: 1, ..limits() };
+        let habits = Habits { workers: 1, ..slow(ms(10)) };
+        let stage = Stage::new(seed, ExecutionModel::Inline, limits, habits);
+        let request = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", Kind::Written.target(7, 30_000));
+        let clients = (0..8)
+            .map(|_| stage.net.add(Client::connecting_at(ms(0)).send(request.repeat(2))))
+            .collect::<Vec<_>>();
+        stage.drain_at(ms(30_000));
+        let stage = stage.run();
+        let (_, body) = Kind::Written.answer(7, 30_000, b"");
+        for client in clients {
+            let answers = stage.net.transcript(client).answers(|_| false).unwrap();
+            assert_eq!(answers.len(), 2);
+            assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == body));
+        }
+    });
+}
+
+#[test]
+fn idle_connections_wake_nobody() {
+    let stage = Stage::new(1, ExecutionModel::default(), limits(), Habits::default());
+    for n in 0..100 {
+        stage.net.add(Client::connecting_at(ms(n)));
+    }
+    let timeouts = timeouts_at(&stage, ms(49_000));
+    stage.drain_at(ms(50_000));
+    stage.run();
+    assert_eq!(timeouts.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn a_busy_connection_costs_few_wakes() {
+    for_each_seed(SEEDS, |seed| {
+        let mut random = Random::new(seed);
+        let stage = Stage::new(seed, any_model(&mut random), limits(), Habits::default());
+        let mut script = Client::connecting_at(ms(0));
+        for answers in 1..=100 {
+            script = script.send(HELLO).await_answers(answers).wait(ms(100));
+        }
+        stage.net.add(script.close());
+        let timeouts = timeouts_at(&stage, ms(49_000));
+        stage.drain_at(ms(50_000));
+        stage.run();
+        assert_eq!(timeouts.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_handler_that_blocks_stalls_nobody_else() {
+    let stage = Stage::new(1, ExecutionModel::default(), limits(), slow(ms(10_000)));
+    let blocked = stage.net.add(Client::connecting_at(ms(0)).send(HELLO));
+    let refused = stage.net.add(Client::connecting_at(ms(5)).send("nonsense\r\n\r\n"));
+    let second = stage.net.add(Client::connecting_at(ms(10)).send(HELLO));
+    stage.drain_at(ms(30_000));
+    let stage = stage.run();
+    let answered_at = |client| stage.net.transcript(client).arrived_at(0);
+    assert_eq!(answered_at(refused), Some(ms(5)));
+    assert_eq!((answered_at(blocked), answered_at(second)), (Some(ms(10_000)), Some(ms(10_010))));
+    assert_eq!(
+        stage.shared.takeovers.load(Ordering::Relaxed),
+        1,
+        "the route is dispatched after its first overrun"
+    );
+}
