@@ -191,7 +191,7 @@ fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
     ensure!(!targets.trim().is_empty(), "there is no fuzz target");
     for target in targets.split_whitespace() {
         let total_time = format!("-max_total_time={FUZZ_SECONDS}");
-        let options = ["-timeout=10", "-verbosity=0", "-print_final_stats=1"];
+        let options = ["-timeout=10", "-verbosity=0", "-print_funcs=0", "-print_final_stats=1"];
         run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]).args(options))?;
     }
     Ok(None)
