@@ -84,20 +84,28 @@ impl App {
         }
     }
 
-    /// The route of a request.
-    pub(crate) fn find(&self, method: &Method, path: &str) -> Match {
-        let index = standard_index(method);
+    /// The route of a request for a raw path.
+    pub(crate) fn find(&self, method: &Method, path: &[u8]) -> Match {
+        match self.table.exact(path).and_then(|id| self.paths[id.0].of(method)) {
+            Some(route) => Match { route, ..Match::default() },
+            None => self.search(method, path),
+        }
+    }
+
+    // Apart, so that its needs do not burden the paths that are found without it.
+    #[inline(never)]
+    fn search(&self, method: &Method, path: &[u8]) -> Match {
         let mut refused = None;
         let found = self.table.search(path, |id, captures| {
             let routes = &self.paths[id.0];
-            let route = routes.of(method, index);
+            let route = routes.of(method);
             if route.is_none() && refused.is_none() {
                 refused = Some(Match { route: routes.automatic, captures: *captures });
             }
             route.map(|route| Match { route, captures: *captures })
         });
         found.or(refused).unwrap_or_else(|| {
-            let route = if path == "*" { self.asterisk } else { self.fallback };
+            let route = if path == b"*" { self.asterisk } else { self.fallback };
             Match { route, ..Match::default() }
         })
     }
@@ -105,7 +113,7 @@ impl App {
     /// The methods that have a handler at a path.
     pub(crate) fn allowed(&self, path: &str) -> Vec<Method> {
         let mut allowed = vec![Method::OPTIONS];
-        self.table.search(path, |id, _| {
+        self.table.search(path.as_bytes(), |id, _| {
             self.paths[id.0].collect(&mut allowed);
             None::<()>
         });
@@ -155,7 +163,7 @@ impl Service for App {
     }
 
     fn find(&self, head: &Head) -> Match {
-        self.find(head.method(), head.path())
+        self.find(head.method(), head.path_bytes())
     }
 
     fn call(&self, request: &mut Request) -> Response {
@@ -209,8 +217,9 @@ impl PathRoutes {
         routes
     }
 
-    fn of(&self, method: &Method, index: Option<usize>) -> Option<RouteId> {
-        let own = match index {
+    #[inline(always)]
+    fn of(&self, method: &Method) -> Option<RouteId> {
+        let own = match standard_index(method) {
             Some(index) => self.standard[index],
             None => self.other.iter().find(|(other, _)| other == method).map(|(_, id)| *id),
         };

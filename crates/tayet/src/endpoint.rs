@@ -57,7 +57,9 @@ struct Plain<H, M> {
 
 impl<H: Handler<M, S>, M, S> Answer<S> for Plain<H, M> {
     fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
-        problem::negotiated(self.handler.call(request, context), request)
+        let mut response = self.handler.call(request, context);
+        problem::negotiate(&mut response, request);
+        response
     }
 }
 
@@ -69,8 +71,9 @@ struct Layered<S> {
 impl<S> Answer<S> for Layered<S> {
     fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
         let inner = |request: &mut Request| self.inner.answer(request, context);
-        let response = self.middleware.call(request, Next::new(&inner, context.place()));
-        problem::negotiated(response, request)
+        let mut response = self.middleware.call(request, Next::new(&inner, context.place()));
+        problem::negotiate(&mut response, request);
+        response
     }
 }
 

@@ -60,14 +60,21 @@ impl IntoResponse for Problem {
     }
 }
 
-/// A response as it came, or if it is a [`Problem`]'s, in the form that the request accepts.
-pub(crate) fn negotiated(mut response: Response, request: &Request) -> Response {
-    if response.extensions().is_none() {
-        return response;
+/// Gives a response that is a [`Problem`]'s the form that the request accepts.
+#[inline]
+pub(crate) fn negotiate(response: &mut Response, request: &Request) {
+    // Only what has extensions can be a problem, and few responses have any.
+    if response.extensions().is_some() {
+        negotiate_problem(response, request);
     }
-    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    let Some(accept) = request.header(header::ACCEPT.as_str()) else { return response };
+}
+
+#[inline(never)]
+fn negotiate_problem(response: &mut Response, request: &Request) {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return };
+    let Some(accept) = request.header(header::ACCEPT.as_str()) else { return };
     let form = tayet_engine::problem::response(problem.status, &problem.detail, Some(accept));
     let content_type = form.headers()[header::CONTENT_TYPE].clone();
-    response.with_content_type(content_type).with_body(form.into_body())
+    let answer = std::mem::take(response);
+    *response = answer.with_content_type(content_type).with_body(form.into_body());
 }

@@ -1,9 +1,6 @@
 //! Finding the patterns that match a path.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-use percent_encoding::percent_decode_str;
+use percent_encoding::percent_decode;
 use tayet_engine::Captures;
 
 use crate::pattern::{Pattern, Segment};
@@ -12,10 +9,11 @@ use crate::pattern::{Pattern, Segment};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathId(pub(crate) usize);
 
-/// Patterns, laid out for the search: whole paths by their text, the others as a tree of segments.
+/// Patterns, laid out for the search: a tree of segments, and beside it the paths that need none.
 #[derive(Debug)]
 pub(crate) struct RouteTable {
-    exact: HashMap<Box<str>, PathId, BuildHasherDefault<Fnv>>,
+    /// The paths that a pattern without parameters matches as it stands, by their length, then in their order.
+    exact: Vec<Vec<(Box<str>, PathId)>>,
     nodes: Vec<Node>,
 }
 
@@ -31,42 +29,43 @@ struct Node {
 impl RouteTable {
     /// Lays out patterns of which no two have the same shape.
     pub(crate) fn new<'p>(patterns: impl IntoIterator<Item = &'p Pattern>) -> Self {
-        let mut table = Self { exact: HashMap::default(), nodes: vec![Node::default()] };
+        let mut table = Self { exact: Vec::new(), nodes: vec![Node::default()] };
         for (index, pattern) in patterns.into_iter().enumerate() {
             if let Some(path) = pattern.exact_path() {
-                table.exact.insert(path.into(), PathId(index));
+                table.insert_exact(path.into(), PathId(index));
             }
             table.insert(pattern.segments(), PathId(index));
         }
         table
     }
 
+    /// The pattern that is a raw path, letter by letter: what [`search`](Self::search) would offer first, found sooner.
+    pub(crate) fn exact(&self, path: &[u8]) -> Option<PathId> {
+        let of_length = self.exact.get(path.len())?;
+        match &of_length[..] {
+            [(exact, id)] => (exact.as_bytes() == path).then_some(*id),
+            several => search_exact(several, path),
+        }
+    }
+
     /// Offers the patterns that match a raw path, the most specific one first, until `take` takes one. The order is
     /// decided by the first segment that differs: a literal comes before one segment, and that before the rest.
-    ///
-    /// A pattern may be offered twice.
     pub(crate) fn search<T>(
         &self,
-        path: &str,
+        path: &[u8],
         mut take: impl FnMut(PathId, &Captures) -> Option<T>,
     ) -> Option<T> {
-        let mut captures = Captures::default();
-        if let Some(&id) = self.exact.get(path)
-            && let Some(taken) = take(id, &captures)
-        {
-            return Some(taken);
-        }
-        if !path.starts_with('/') {
+        if !path.starts_with(b"/") {
             return None;
         }
-        self.descend(0, path, 1, &mut captures, &mut take)
+        self.descend(0, path, 1, &mut Captures::default(), &mut take)
     }
 
     /// Every node is reached by one way only, so a search visits none of them twice.
     fn descend<T>(
         &self,
         node: usize,
-        path: &str,
+        path: &[u8],
         start: usize,
         captures: &mut Captures,
         take: &mut impl FnMut(PathId, &Captures) -> Option<T>,
@@ -102,6 +101,15 @@ impl RouteTable {
             captures.truncate(depth);
         }
         None
+    }
+
+    fn insert_exact(&mut self, path: Box<str>, id: PathId) {
+        if self.exact.len() <= path.len() {
+            self.exact.resize_with(path.len() + 1, Vec::new);
+        }
+        let of_length = &mut self.exact[path.len()];
+        let at = of_length.partition_point(|(other, _)| *other < path);
+        of_length.insert(at, (path, id));
     }
 
     fn insert(&mut self, segments: &[Segment], id: PathId) {
@@ -142,29 +150,35 @@ impl RouteTable {
     }
 }
 
+#[inline(never)]
+fn search_exact(paths: &[(Box<str>, PathId)], path: &[u8]) -> Option<PathId> {
+    let at = paths.binary_search_by(|(exact, _)| exact.as_bytes().cmp(path)).ok()?;
+    Some(paths[at].1)
+}
+
 impl Node {
     /// The child for a raw segment. Only one that has a `%` needs decoding.
-    fn literal(&self, raw: &str, is_encoded: bool) -> Option<usize> {
+    fn literal(&self, raw: &[u8], is_encoded: bool) -> Option<usize> {
         if self.literals.is_empty() {
             return None;
         }
         if is_encoded {
-            return self.child(&percent_decode_str(raw).decode_utf8().ok()?);
+            return self.child(percent_decode(raw).decode_utf8().ok()?.as_bytes());
         }
         self.child(raw)
     }
 
-    fn child(&self, text: &str) -> Option<usize> {
-        let at = self.literals.binary_search_by(|(literal, _)| (**literal).cmp(text)).ok()?;
+    fn child(&self, text: &[u8]) -> Option<usize> {
+        let at = self.literals.binary_search_by(|(literal, _)| literal.as_bytes().cmp(text)).ok()?;
         Some(self.literals[at].1)
     }
 }
 
 /// Where the segment that begins at `start` ends, and whether it has a `%`. Segments are short: a plain loop finds both
 /// sooner than a search for each.
-fn scan_segment(path: &str, start: usize) -> (usize, bool) {
+fn scan_segment(path: &[u8], start: usize) -> (usize, bool) {
     let mut is_encoded = false;
-    for (at, &byte) in path.as_bytes().iter().enumerate().skip(start) {
+    for (at, &byte) in path.iter().enumerate().skip(start) {
         match byte {
             b'/' => return (at, is_encoded),
             b'%' => is_encoded = true,
@@ -172,28 +186,6 @@ fn scan_segment(path: &str, start: usize) -> (usize, bool) {
         }
     }
     (path.len(), is_encoded)
-}
-
-/// FNV-1a: quick for short keys. The table's keys are the application's own, so nobody can make them collide.
-#[derive(Debug)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 #[cfg(test)]
@@ -207,9 +199,13 @@ mod tests {
 
     /// The first pattern offered, with what it captures.
     fn found<'a>(table: &RouteTable, path: &'a str) -> Option<(usize, Vec<&'a str>)> {
-        table.search(path, |PathId(id), captures| {
+        let found = table.search(path.as_bytes(), |PathId(id), captures| {
             Some((id, (0..captures.len()).map(|n| &path[captures.get(n).unwrap()]).collect()))
-        })
+        });
+        if let Some(PathId(id)) = table.exact(path.as_bytes()) {
+            assert_eq!(found, Some((id, vec![])), "{path}");
+        }
+        found
     }
 
     #[test]
@@ -258,14 +254,29 @@ mod tests {
     }
 
     #[test]
+    fn paths_without_parameters_are_found_at_once() {
+        let patterns =
+            ["/", "/b", "/a", "/c", "/b/", "/b/c", "/{{d}}", "/a%20b", "/caf\u{e9}", "/100%25", "/{e}"];
+        let table = table(&patterns);
+        for (index, path) in
+            ["/", "/b", "/a", "/c", "/b/", "/b/c", "/{d}", "/a b", "/caf\u{e9}"].iter().enumerate()
+        {
+            assert_eq!(table.exact(path.as_bytes()), Some(PathId(index)), "{path}");
+            assert_eq!(found(&table, path), Some((index, vec![])));
+        }
+        for path in ["", "*", "/x", "/B", "/a%20b", "/100%25", "/100%", "/b/c/d/e/f/g"] {
+            assert_eq!(table.exact(path.as_bytes()), None, "{path}");
+        }
+    }
+
+    #[test]
     fn a_pattern_that_is_not_taken_gives_way_to_the_next() {
         let table = table(&["/{*all}", "/{a}/c", "/b/{d}", "/b/c"]);
         let mut offered = Vec::new();
-        let taken: Option<()> = table.search("/b/c", |PathId(id), _| {
+        let taken: Option<()> = table.search(b"/b/c", |PathId(id), _| {
             offered.push(id);
             None
         });
-        offered.dedup();
         assert_eq!((taken, offered), (None, vec![3, 2, 1, 0]));
     }
 }

@@ -107,7 +107,7 @@ impl TestRequest<'_> {
     #[track_caller]
     pub fn send(self) -> TestResponse {
         let target = self.builder.clone().build().unwrap_or_else(|refusal| panic!("{refusal}"));
-        let found = self.app.find(&self.method, target.path());
+        let found = self.app.find(&self.method, target.path().as_bytes());
         let mut request =
             self.builder.found(found.clone()).build().unwrap_or_else(|refusal| panic!("{refusal}"));
         if let Some(max_body_bytes) = self.app.settings(found.route).max_body_bytes {

@@ -50,10 +50,12 @@ fn a_target_is_given_whole_and_in_parts() {
         let head = parse(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
         assert_eq!(head.target(), target);
         assert_eq!((head.path(), head.query(), head.authority()), (path, query, authority), "{target}");
+        assert_eq!(head.path_bytes(), path.as_bytes(), "{target}");
     }
     let connect = parse(b"CONNECT b:443 HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!((connect.method(), connect.target()), (&Method::CONNECT, "b:443"));
     assert_eq!((connect.path(), connect.query(), connect.authority()), ("", None, Some("b:443")));
+    assert_eq!(connect.path_bytes(), b"");
     let options = parse(b"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!((options.target(), options.path(), options.query()), ("*", "*", None));
 }
