@@ -8,6 +8,7 @@ mod bounds;
 mod conversation;
 mod deadlines;
 mod draining;
+mod endings;
 mod stage;
 
 use std::time::Duration;
@@ -38,6 +39,7 @@ fn narrow_limits(random: &mut Random) -> Limits {
         pipeline_buffer_bytes: *random.pick(&[1, 1_000, 64 * 1_024]),
         coalesce_bytes: *random.pick(&[1, 300, 64 * 1_024]),
         max_connections: 1_000,
+        head_timeout_ms: 60_000,
         ..Limits::default()
     }
 }
@@ -83,6 +85,7 @@ fn every_request_is_answered_once_in_order_with_the_right_bytes() {
             conversation.check(&stage.net.transcript(*client));
             assert!(stage.net.closed_at(*client).is_some());
         }
+        assert_eq!(stage.busy_workers(), 0, "a handler waits for what will not come");
         let delivered =
             clients.iter().map(|(client, _)| stage.net.delivered_bytes(*client) as u64).sum::<u64>();
         assert_eq!(stage.shared.shards[0].received_bytes.get(), delivered);

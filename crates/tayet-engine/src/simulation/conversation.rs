@@ -52,6 +52,9 @@ enum Ending {
 /// Longest wait between the pieces of what a client sends.
 const MAX_GAP: Duration = Duration::from_millis(20);
 
+/// Longest that a conversation may take, behind five others whose clients read slowly and whose workers are few.
+const MAX_TIME: Duration = Duration::from_secs(30);
+
 impl Conversation {
     pub(super) fn any(random: &mut Random) -> Self {
         let is_pipelined = random.chance(600);
@@ -67,7 +70,7 @@ impl Conversation {
                 Ending::Closing(follows.as_bytes().to_vec())
             }
             5 => {
-                requests.push(Asked::of(Kind::Ignoring, random, false));
+                requests.push(Asked::ignored(random));
                 Ending::Ignored
             }
             6 => {
@@ -89,7 +92,7 @@ impl Conversation {
             .reading(match random.within(0..=2) {
                 0 => Reading::slow(
                     random.size(2_000..=60_000),
-                    Duration::from_micros(random.within(1..=5_000)),
+                    Duration::from_micros(random.within(1..=20_000)),
                 ),
                 _ => Reading::eager(),
             });
@@ -162,9 +165,28 @@ impl Conversation {
             _ => assert!(statuses.is_empty(), "{statuses:?}: {}", self.describe()),
         }
         assert!(!is_reset, "the connection was reset: {}", self.describe());
-        if self.ending != Ending::Close || self.is_pipelined {
-            assert!(transcript.end.is_some(), "the connection was not closed: {}", self.describe());
+        self.check_time(transcript);
+    }
+
+    /// Checks that the server let nothing lie that it could have gone on with.
+    fn check_time(&self, transcript: &Transcript) {
+        let last = transcript.bytes.len().checked_sub(1).and_then(|last| transcript.arrived_at(last));
+        let last = last.unwrap_or_default();
+        assert!(last < MAX_TIME, "the last byte came at {last:?}: {}", self.describe());
+        if self.ending == Ending::Close && !self.is_pipelined {
+            return;
         }
+        let Some(end) = transcript.end else { panic!("the connection was not closed: {}", self.describe()) };
+        let closes_at_once = match &self.ending {
+            Ending::HalfClose | Ending::Closing(_) | Ending::Refused(..) | Ending::CutShort(_) => true,
+            Ending::Silence | Ending::Close | Ending::Ignored | Ending::Reset | Ending::ResetWithin => false,
+        };
+        let is_prompt = end.at() <= last + MAX_GAP * 15;
+        assert!(
+            is_prompt || !closes_at_once,
+            "the end came at {end:?}, not at {last:?}: {}",
+            self.describe()
+        );
     }
 
     /// Checks the answers that the client has got, be they all or not: gives how many are right, and those of the others
@@ -249,21 +271,26 @@ impl Asked {
         let mut expects_continue = false;
         if kind.takes_body() {
             body = pattern(tag, size);
-            expects_continue = kind != Kind::Ignoring && !is_pipelined && size > 0 && random.chance(300);
+            expects_continue = !is_pipelined && size > 0 && random.chance(300);
             if expects_continue {
                 head.push_str("Expect: 100-continue\r\n");
             }
-            if random.chance(500) {
-                head.push_str(&format!("Content-Length: {size}\r\n"));
-                sent.clone_from(&body);
-            } else {
-                head.push_str("Transfer-Encoding: chunked\r\n");
-                sent = chunked(&body, random);
-            }
+            sent = framed(&body, &mut head, random);
         }
         head.push_str("\r\n");
         let (status, answer) = kind.answer(tag, size, &body);
         Self { head: head.into_bytes(), body: sent, is_head, expects_continue, status, answer }
+    }
+
+    /// One with a body that its handler does not read.
+    fn ignored(random: &mut Random) -> Self {
+        let kind = *random.pick(&[Kind::Ignoring, Kind::Deferred]);
+        let (tag, size) = (random.within(1..=1_000), *random.pick(&[0, 1, 5_000, 90_000]));
+        let mut head = format!("POST {} HTTP/1.1\r\nHost: x\r\n", kind.target(tag, size));
+        let body = framed(&pattern(tag, size), &mut head, random);
+        head.push_str("\r\n");
+        let (status, answer) = kind.answer(tag, size, b"");
+        Self { head: head.into_bytes(), body, is_head: false, expects_continue: false, status, answer }
     }
 
     /// One behind which the server closes.
@@ -295,7 +322,20 @@ const CUT_SHORT: &[&str] = &[
     "G",
     "POST /Echo/1/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nabc",
     "POST /Echo/1/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab",
+    "POST /Streamed/1/1 HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nabc",
+    "POST /Streamed/1/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
 ];
+
+/// A body as it is sent; its framing is added to the head.
+fn framed(body: &[u8], head: &mut String, random: &mut Random) -> Vec<u8> {
+    if random.chance(500) {
+        head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        body.to_vec()
+    } else {
+        head.push_str("Transfer-Encoding: chunked\r\n");
+        chunked(body, random)
+    }
+}
 
 fn chunked(body: &[u8], random: &mut Random) -> Vec<u8> {
     let mut sent = Vec::new();

@@ -114,6 +114,11 @@ impl Stage {
         });
     }
 
+    /// How many workers have something to do.
+    pub(super) fn busy_workers(&self) -> usize {
+        lock(&self.crew.state).busy
+    }
+
     /// Runs until the loop has stopped, for which [`Stage::drain_at`] must have been called.
     pub(super) fn run(mut self) -> Self {
         self.the_loop.arrive();
@@ -174,7 +179,8 @@ impl Crew {
 
     /// Reads some of a body that arrives. At its end the handler is called.
     fn read_on(&self, mut call: Box<Call>, mut read: ReadBefore) {
-        let ignores_body = call.request.path().starts_with("/Ignoring/");
+        let ignores_body =
+            ["/Ignoring/", "/Deferred/"].iter().any(|path| call.request.path().starts_with(path));
         let mut part = vec![0; lock(&self.state).random.size(1..=self.habits.read_bytes)];
         let mut rest = Duration::ZERO;
         let has_more = !ignores_body
