@@ -80,18 +80,16 @@ pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
 /// `range` of `bytes` without optional whitespace at both ends. Mostly that's one space at the start.
 #[inline]
 pub(crate) fn trimmed(bytes: &[u8], range: Range<usize>) -> Range<usize> {
-    let Range { start, end } = range;
-    let start = if bytes[start..end].first() == Some(&b' ') { start + 1 } else { start };
-    let needs_more = match &bytes[start..end] {
-        [] => false,
-        [first, .., last] => is_whitespace(*first) || is_whitespace(*last),
-        [only] => is_whitespace(*only),
-    };
-    if needs_more { trimmed_further(bytes, start..end) } else { start..end }
+    let behind_space = range.start + 1..range.end;
+    match &bytes[range.clone()] {
+        [b' ', first, .., last] if !is_whitespace(*first) && !is_whitespace(*last) => behind_space,
+        [b' ', only] if !is_whitespace(*only) => behind_space,
+        _ => trimmed_of_any(bytes, range),
+    }
 }
 
-#[cold]
-fn trimmed_further(bytes: &[u8], range: Range<usize>) -> Range<usize> {
+#[inline(never)]
+fn trimmed_of_any(bytes: &[u8], range: Range<usize>) -> Range<usize> {
     let Range { mut start, mut end } = range;
     while start < end && is_whitespace(bytes[start]) {
         start += 1;

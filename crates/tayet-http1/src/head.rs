@@ -215,7 +215,7 @@ impl Head {
     }
 
     /// Adds a field and heeds it, if it is one of those that delimit messages.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add_field(&mut self, name: &[u8], value: &[u8], field: Field) -> Result<(), Refusal> {
         match name.len() {
             4 if is_name(name, b"host") => self.add_host(value, field.value)?,
@@ -260,6 +260,11 @@ impl Head {
 
     #[inline(never)]
     fn add_connection_options(&mut self, value: &[u8]) {
+        // As most clients write it.
+        if value == b"keep-alive" {
+            self.connection.keep_alive = true;
+            return;
+        }
         for option in list_elements(value) {
             self.connection.close |= option.eq_ignore_ascii_case(b"close");
             self.connection.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
