@@ -319,12 +319,14 @@ impl Pool {
         missing
     }
 
-    /// Threads for `jobs` that found no idle worker: one for each if the pool is eager, else one if there is no worker at
-    /// all that could come to them.
+    /// Threads for `jobs` that found no idle worker: one for each, and for those that still wait, if the pool is eager,
+    /// else one if there is no worker at all that could come to them.
     fn recruit_at_once(&self, state: &mut State, jobs: usize) -> usize {
         let Size::Elastic { standby, eager, .. } = self.size else { return 0 };
         if eager {
-            return self.recruit(state, jobs.saturating_sub(state.starting));
+            // Each of those that are starting will take one.
+            let waiting = workers_for(state.queue.make_contiguous());
+            return self.recruit(state, waiting.saturating_sub(state.starting));
         }
         let workers = state.threads.saturating_sub(state.driving + standby);
         if jobs > 0 && workers == 0 { self.recruit(state, 1) } else { 0 }
@@ -341,5 +343,357 @@ impl Pool {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+    use std::thread::{JoinHandle, ThreadId};
+
+    use tayet_net::{Driver, PeerAddress};
+    use tayet_testkit::SimulatedNet;
+
+    use super::*;
+    use crate::answer::Asked;
+    use crate::engine::share;
+    use crate::worker::Call;
+    use crate::{EngineConfig, Head, Match, Request, Response, Route, Service};
+
+    const NEVER: Duration = Duration::from_secs(3_600);
+
+    fn pool(size: Size) -> Arc<Pool> {
+        Arc::new(Pool::new(size, 1_000, NEVER))
+    }
+
+    /// A job with a number.
+    fn job(number: usize) -> Job {
+        let request = Request::builder("GET", &format!("/{number}")).build().unwrap();
+        let asked = Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: true };
+        let queued_at = Moment::now();
+        Job::Call(Box::new(Call { request, asked, pipe: None, queued_at, expected: None }))
+    }
+
+    fn number_of(job: &Job) -> usize {
+        let Job::Call(call) = job else { panic!("these tests make calls only") };
+        call.request.path()[1..].parse().unwrap()
+    }
+
+    fn dispatch(pool: &Pool, numbers: impl IntoIterator<Item = usize>) -> usize {
+        let mut jobs = numbers.into_iter().map(job).collect();
+        let missing = pool.dispatch(&mut jobs);
+        assert!(jobs.is_empty(), "the queue was full");
+        missing
+    }
+
+    fn wait_until(condition: impl Fn() -> bool) {
+        while !condition() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// A thread of the pool that does `work` with each job, and lets loops go.
+    fn spawn(pool: &Arc<Pool>, work: impl Fn(usize) + Send + 'static) -> JoinHandle<()> {
+        spawn_behind(pool, Pool::join, work)
+    }
+
+    /// One that does something else first.
+    fn spawn_behind(
+        pool: &Arc<Pool>,
+        first: impl FnOnce(&Pool) + Send + 'static,
+        work: impl Fn(usize) + Send + 'static,
+    ) -> JoinHandle<()> {
+        let pool = Arc::clone(pool);
+        std::thread::spawn(move || {
+            let seat = Seat::of_current();
+            first(&pool);
+            while let Some(assignment) = pool.next(&seat) {
+                match assignment {
+                    Assignment::Run(job) => work(number_of(&job)),
+                    Assignment::Drive(_) => pool.leave_loop(),
+                }
+            }
+        })
+    }
+
+    /// A loop that nobody drives.
+    fn any_loop() -> Box<Loop> {
+        struct Nothing;
+        impl Service for Nothing {
+            fn routes(&self) -> Vec<Route> {
+                Vec::new()
+            }
+            fn find(&self, _: &Head) -> Match {
+                Match::default()
+            }
+            fn call(&self, _: &mut Request) -> Response {
+                Response::default()
+            }
+        }
+        let drivers: [Box<dyn Driver>; 1] = [Box::new(SimulatedNet::new(0).driver())];
+        let limits = crate::Limits { max_connections: 1, ..crate::Limits::default() };
+        let config = EngineConfig { limits, ..EngineConfig::default() };
+        let shared = Arc::new(share(&config, &drivers, Arc::new(Nothing)));
+        let [driver] = drivers;
+        Box::new(Loop::new(0, shared, driver, vec![PeerAddress::Unix]))
+    }
+
+    #[test]
+    fn a_fixed_pool_has_exactly_its_workers_and_they_run_everything_once() {
+        const WORKERS: usize = 4;
+        const JOBS: usize = 2_000;
+        let pool = pool(Size::Fixed { workers: WORKERS });
+        pool.enlist(WORKERS);
+        let runs: Arc<Mutex<HashMap<usize, Vec<ThreadId>>>> = Arc::default();
+        let threads = (0..WORKERS).map(|_| {
+            let runs = Arc::clone(&runs);
+            spawn(&pool, move |number| {
+                lock(&runs).entry(number).or_default().push(std::thread::current().id());
+            })
+        });
+        let threads = threads.collect::<Vec<_>>();
+        for first in (0..JOBS).step_by(10) {
+            assert_eq!(dispatch(&pool, first..first + 10), 0);
+            assert_eq!(pool.grow(Moment::now()), 0);
+            wait_until(|| pool.census().queued < 500);
+        }
+        wait_until(|| lock(&runs).len() == JOBS);
+        assert!(!pool.may_run_inline());
+        assert_eq!(pool.census().threads, WORKERS);
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let runs = lock(&runs);
+        assert!(runs.values().all(|by| by.len() == 1), "a job ran twice");
+        assert!(runs.values().flatten().collect::<HashSet<_>>().len() <= WORKERS);
+    }
+
+    #[test]
+    fn all_fixed_workers_work_at_once() {
+        let pool = pool(Size::Fixed { workers: 3 });
+        pool.enlist(3);
+        let meeting = Arc::new(Barrier::new(3));
+        let threads = (0..3).map(|_| {
+            let meeting = Arc::clone(&meeting);
+            spawn(&pool, move |_| {
+                meeting.wait();
+            })
+        });
+        let threads = threads.collect::<Vec<_>>();
+        // Each job waits for the two others.
+        (0..3).for_each(|number| assert_eq!(dispatch(&pool, [number]), 0));
+        // The monitor's: one that was let sleep for the sake of a short job is woken.
+        wait_until(|| pool.grow(Moment::now()) == 0 && pool.census().queued == 0);
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn an_elastic_pool_grows_at_once_for_its_first_job_and_else_for_jobs_that_have_waited() {
+        let pool = pool(Size::Elastic { max: 5, standby: 1, eager: false });
+        let before = Moment::now();
+        assert_eq!(dispatch(&pool, [0]), 1, "nobody is there");
+        assert_eq!(dispatch(&pool, [1]), 1, "the first will stand by");
+        assert_eq!(dispatch(&pool, [2, 3]), 0, "somebody is about to be");
+        assert_eq!(pool.grow(before), 0, "nothing has waited yet");
+        // Four have waited and one is to stand by; two are starting already.
+        assert_eq!(pool.grow(Moment::now()), 3);
+        assert_eq!(pool.census().threads, 5);
+        assert_eq!(dispatch(&pool, 4..20), 0);
+        assert_eq!(pool.grow(Moment::now()), 0, "it never has more than its most");
+    }
+
+    #[test]
+    fn an_eager_pool_grows_for_each_job_that_finds_nobody() {
+        let pool = pool(Size::Elastic { max: 5, standby: 0, eager: true });
+        assert_eq!(dispatch(&pool, [0]), 1);
+        assert_eq!(dispatch(&pool, [1, 2]), 2, "the first may block for long");
+        assert_eq!(dispatch(&pool, 3..9), 2, "up to its most");
+    }
+
+    #[test]
+    fn a_thread_that_could_not_be_started_is_missed_again() {
+        let pool = pool(Size::Elastic { max: 2, standby: 0, eager: false });
+        assert_eq!(dispatch(&pool, [0]), 1);
+        pool.discharge();
+        assert_eq!(pool.grow(Moment::now()), 1);
+    }
+
+    #[test]
+    fn past_its_capacity_calls_stay_with_the_loop() {
+        let pool = Pool::new(Size::Fixed { workers: 1 }, 3, NEVER);
+        let mut jobs = (0..5).map(job).collect::<Vec<_>>();
+        pool.dispatch(&mut jobs);
+        assert_eq!(jobs.iter().map(number_of).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(pool.census().queued, 3);
+    }
+
+    #[test]
+    fn the_standby_is_kept_for_loops_and_filled_again() {
+        let pool = pool(Size::Elastic { max: 4, standby: 1, eager: false });
+        assert_eq!(pool.grow(Moment::now()), 1);
+        let first = spawn(&pool, |_| {});
+        wait_until(|| pool.lock().standby.len() == 1);
+        assert!(pool.may_run_inline());
+
+        // A job is not the standby's: another thread is wanted for it.
+        assert_eq!(dispatch(&pool, [0]), 1);
+        let (ran, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let second = spawn(&pool, {
+            let (ran, running) = (Arc::clone(&ran), Arc::clone(&running));
+            move |_| {
+                ran.fetch_add(1, Ordering::SeqCst);
+                wait_until(|| running.load(Ordering::SeqCst) > 0);
+            }
+        });
+        wait_until(|| ran.load(Ordering::SeqCst) == 1);
+        assert_eq!(pool.lock().standby.len(), 1);
+
+        // A loop is: the standby takes it, and the next tick asks for another.
+        pool.begin_loop();
+        assert_eq!(pool.drive(any_loop()), 0);
+        wait_until(|| pool.lock().driving == 0);
+        running.store(1, Ordering::SeqCst);
+        wait_until(|| pool.grow(Moment::now()) == 0 && pool.lock().standby.len() == 1);
+        pool.stop();
+        [first, second].into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn without_a_standby_and_without_room_for_one_nothing_runs_inline() {
+        let pool = pool(Size::Elastic { max: 2, standby: 1, eager: false });
+        pool.begin_loop();
+        assert_eq!(pool.grow(Moment::now()), 1);
+        assert!(!pool.may_run_inline(), "the standby has not come yet, and no other may");
+        let standby = spawn(&pool, |_| {});
+        wait_until(|| pool.may_run_inline());
+        pool.stop();
+        standby.join().unwrap();
+    }
+
+    #[test]
+    fn the_worker_that_parked_last_is_woken_first() {
+        let pool = pool(Size::Fixed { workers: 3 });
+        pool.enlist(3);
+        let by = Arc::new(Mutex::new(Vec::new()));
+        let mut threads = Vec::new();
+        for count in 1..=3 {
+            let by = Arc::clone(&by);
+            threads.push(spawn(&pool, move |_| lock(&by).push(std::thread::current().id())));
+            wait_until(|| pool.lock().idle.len() == count);
+        }
+        for number in 0..10 {
+            dispatch(&pool, [number]);
+            wait_until(|| lock(&by).len() == number + 1 && pool.lock().idle.len() == 3);
+        }
+        assert_eq!(*lock(&by), [threads[2].thread().id(); 10]);
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn workers_age_and_go_until_the_standby_is_left() {
+        let size = Size::Elastic { max: 9, standby: 2, eager: false };
+        let pool = Arc::new(Pool::new(size, 1_000, Duration::from_millis(5)));
+        pool.enlist(6);
+        let threads = (0..6).map(|_| spawn(&pool, |_| {})).collect::<Vec<_>>();
+        wait_until(|| pool.census().threads == 2 && pool.lock().standby.len() == 2);
+        assert!(pool.may_run_inline());
+        wait_until(|| threads.iter().filter(|thread| thread.is_finished()).count() == 4);
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(pool.census().threads, 0);
+    }
+
+    #[test]
+    fn a_fixed_pool_does_not_age() {
+        let pool = Arc::new(Pool::new(Size::Fixed { workers: 2 }, 1_000, Duration::from_millis(1)));
+        pool.enlist(2);
+        let rests = Arc::new(AtomicUsize::new(0));
+        let threads = (0..2).map(|_| {
+            let rests = Arc::clone(&rests);
+            spawn(&pool, move |_| {
+                rests.fetch_add(1, Ordering::SeqCst);
+            })
+        });
+        let threads = threads.collect::<Vec<_>>();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(pool.census().threads, 2);
+        dispatch(&pool, 0..4);
+        wait_until(|| rests.load(Ordering::SeqCst) == 4);
+        pool.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    #[test]
+    fn stopping_runs_what_is_queued_and_ends_everyone() {
+        let pool = pool(Size::Elastic { max: 9, standby: 2, eager: false });
+        pool.enlist(4);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let work = {
+            let ran = Arc::clone(&ran);
+            move |_| {
+                ran.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        let mut threads = (0..3).map(|_| spawn(&pool, work.clone())).collect::<Vec<_>>();
+        wait_until(|| pool.lock().standby.len() == 2 && pool.lock().idle.len() == 1);
+        dispatch(&pool, 0..50);
+        pool.stop();
+        // One that was about to start finds it stopped.
+        threads.push(spawn(&pool, work));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!((ran.load(Ordering::SeqCst), pool.census()), (50, Census::default()));
+    }
+
+    #[test]
+    fn under_stress_every_job_runs_once_and_every_loop_is_driven() {
+        const DISPATCHERS: usize = 3;
+        const JOBS: usize = 3_000;
+        const LOOPS: usize = 50;
+        const MAX: usize = 8;
+        let size = Size::Elastic { max: MAX, standby: 1, eager: false };
+        let pool = Arc::new(Pool::new(size, DISPATCHERS * JOBS, Duration::from_millis(1)));
+        let runs = Arc::new((0..DISPATCHERS * JOBS).map(|_| AtomicUsize::new(0)).collect::<Vec<_>>());
+        let threads = Arc::new(Mutex::new(Vec::new()));
+        let work = {
+            let runs = Arc::clone(&runs);
+            move |number: usize| {
+                runs[number].fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        let start = {
+            let (pool, threads, work) = (Arc::clone(&pool), Arc::clone(&threads), work.clone());
+            move |missing| (0..missing).for_each(|_| lock(&threads).push(spawn(&pool, work.clone())))
+        };
+        let dispatchers = (0..DISPATCHERS).map(|dispatcher| {
+            let (pool, start) = (Arc::clone(&pool), start.clone());
+            std::thread::spawn(move || {
+                for first in (0..JOBS).step_by(3) {
+                    start(dispatch(&pool, (first..first + 3).map(|number| dispatcher * JOBS + number)));
+                }
+            })
+        });
+        let dispatchers = dispatchers.collect::<Vec<_>>();
+        // The monitor's part, with loops that lose their threads.
+        let mut loops = 0;
+        while dispatchers.iter().any(|dispatcher| !dispatcher.is_finished()) || pool.has_queue() {
+            std::thread::sleep(Duration::from_micros(200));
+            start(pool.grow(Moment::now()));
+            if loops < LOOPS && pool.may_run_inline() {
+                loops += 1;
+                pool.begin_loop();
+                start(pool.drive(any_loop()));
+                lock(&threads).push(spawn_behind(&pool, |_| {}, work.clone()));
+            }
+            assert!(pool.lock().threads <= MAX + loops);
+        }
+        wait_until(|| runs.iter().all(|ran| ran.load(Ordering::SeqCst) == 1));
+        wait_until(|| pool.lock().loops.is_empty());
+        pool.stop();
+        dispatchers.into_iter().for_each(|dispatcher| dispatcher.join().unwrap());
+        lock(&threads).drain(..).for_each(|thread| thread.join().unwrap());
+        assert!(runs.iter().all(|ran| ran.load(Ordering::SeqCst) == 1));
     }
 }
