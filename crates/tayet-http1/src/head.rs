@@ -87,13 +87,17 @@ impl Head {
     /// without one.
     #[inline]
     pub fn path(&self) -> &str {
-        if self.has_root_path() { "/" } else { self.text(self.line.target.path) }
+        match self.path_bytes() {
+            b"/" => "/",
+            _ => self.text(self.line.target.path),
+        }
     }
 
     /// The bytes of [`path`](Self::path), for who compares them: a text costs a check.
     #[inline]
     pub fn path_bytes(&self) -> &[u8] {
-        if self.has_root_path() { b"/" } else { self.line.target.path.of(&self.bytes) }
+        let path = self.line.target.path;
+        if path.is_empty() && self.line.method != Method::CONNECT { b"/" } else { path.of(&self.bytes) }
     }
 
     /// What follows the target's `?`, not decoded.
@@ -165,12 +169,6 @@ impl Head {
         self.get_all("connection")
             .flat_map(list_elements)
             .any(|element| element.eq_ignore_ascii_case(option.as_bytes()))
-    }
-
-    /// Whether the target has no path where it could: that stands for `/` (RFC 9110 section 4.2.3).
-    #[inline]
-    fn has_root_path(&self) -> bool {
-        self.line.target.path.is_empty() && self.line.method != Method::CONNECT
     }
 
     /// All parts that a text is asked of have been checked to be ASCII.
