@@ -43,6 +43,9 @@ pub struct Epoll {
     cursor: usize,
     /// Connections with more to do than one turn allows, and completions that follow from operations.
     ready: VecDeque<Ready>,
+    /// How many of `ready`, from the front, have their turn before the kernel is asked again: what is put behind them waits,
+    /// so that a connection which always has more leaves others theirs.
+    turns: usize,
     received: Vec<u8>,
     accepted: Option<OwnedFd>,
 }
@@ -94,6 +97,7 @@ impl Epoll {
             events: Vec::with_capacity(EVENTS),
             cursor: 0,
             ready: VecDeque::new(),
+            turns: 0,
             received: Vec::with_capacity(RECEIVE_BYTES),
             accepted: None,
         })
@@ -111,6 +115,12 @@ impl Epoll {
             source.queued = true;
             self.ready.push_back(Ready::Receive(token));
         }
+    }
+
+    /// Has something go on in the same turn.
+    fn go_on_with(&mut self, ready: Ready) {
+        self.ready.push_front(ready);
+        self.turns += 1;
     }
 
     fn register_listener(&self, position: usize) -> io::Result<()> {
@@ -167,8 +177,11 @@ impl Epoll {
             }
             Ok(length) => {
                 // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
-                if length == RECEIVE_BYTES || source.ending {
+                if length == RECEIVE_BYTES {
                     self.queue_receive(token);
+                } else if source.ending {
+                    source.queued = true;
+                    self.go_on_with(Ready::Receive(token));
                 } else {
                     source.readable = false;
                 }
@@ -211,7 +224,7 @@ impl Epoll {
                     .map_or(PeerAddress::Unix, PeerAddress::Ip);
                 self.accepted = Some(socket);
                 if turns > 1 {
-                    self.ready.push_front(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
+                    self.go_on_with(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
                 }
                 Some(Completion::Accepted { listener, peer })
             }
@@ -225,7 +238,10 @@ impl Epoll {
     }
 
     fn take_ready(&mut self) -> Option<Completion> {
-        while let Some(ready) = self.ready.pop_front() {
+        while self.turns > 0
+            && let Some(ready) = self.ready.pop_front()
+        {
+            self.turns -= 1;
             let completion = match ready {
                 Ready::Accept(packed) => {
                     self.accept(packed & ((1 << ACCEPT_TURNS_SHIFT) - 1), packed >> ACCEPT_TURNS_SHIFT)
@@ -340,9 +356,11 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if !self.ready.is_empty() || self.cursor < self.events.len() {
+        if self.turns > 0 || self.cursor < self.events.len() {
             return Ok(());
         }
+        let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
+        self.turns = self.ready.len();
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -398,3 +416,6 @@ fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> C
     let sent = outgoing.sent + result.as_ref().copied().unwrap_or(0);
     Completion::Sent(token, Outgoing { sent, ..outgoing }, result)
 }
+
+#[cfg(test)]
+mod tests;
