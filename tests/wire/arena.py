@@ -121,6 +121,11 @@ class Server:
         while self.metrics()[name] != value:
             time.sleep(POLL_INTERVAL_S)
 
+    def wait_for_more(self, name: str, value: float) -> None:
+        """Waits until one of the program's figures is above this value: what is sent is counted just behind the sending."""
+        while self.metrics()[name] <= value:
+            time.sleep(POLL_INTERVAL_S)
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

@@ -62,42 +62,43 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
         tracing::error!(status = %response.status(), "a handler answered with an interim status");
         *response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
     }
-    let body = std::mem::take(&mut response.body_mut().0);
-    let status = response.status();
-    let mut keep_alive = asked.keep_alive && !wants_close(response);
-    let (length, body) = if has_no_body(status) {
-        (ResponseLength::None, Kind::Empty)
-    } else {
-        let length = match &body {
-            Kind::Empty => ResponseLength::Fixed(0),
-            Kind::Bytes(bytes) => ResponseLength::Fixed(bytes.len() as u64),
-            Kind::Written { length: Some(length), .. } => ResponseLength::Fixed(*length),
-            Kind::Written { length: None, .. } if asked.version == Version::HTTP_11 => {
-                ResponseLength::Chunked
-            }
-            Kind::Written { length: None, .. } => ResponseLength::UntilClose,
-        };
-        (length, body)
-    };
-    keep_alive &= !matches!(length, ResponseLength::UntilClose);
+    let length = length_of(response, asked.version);
+    let keep_alive = asked.keep_alive && length != ResponseLength::UntilClose && !wants_close(response);
+    let (fields, content_type) = response.fields();
+    let (status, request_version) = (response.status(), asked.version);
+    ResponseHead { status, request_version, keep_alive, length, content_type, fields, date }.encode(out);
+    if asked.is_head || length == ResponseLength::None {
+        return Encoded::Whole { keep_alive };
+    }
+    match &mut response.body_mut().0 {
+        Kind::Empty => Encoded::Whole { keep_alive },
+        Kind::Bytes(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
+            out.extend_from_slice(bytes);
+            Encoded::Whole { keep_alive }
+        }
+        Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
+        written => encode_written(std::mem::take(written), length, keep_alive),
+    }
+}
+
+fn length_of(response: &Response, version: Version) -> ResponseLength {
+    if has_no_body(response.status()) {
+        return ResponseLength::None;
+    }
+    match response.body().length() {
+        Some(length) => ResponseLength::Fixed(length),
+        None => ResponseLength::of_stream(version),
+    }
+}
+
+fn encode_written(body: Kind, length: ResponseLength, keep_alive: bool) -> Encoded {
+    let Kind::Written { write, .. } = body else { return Encoded::Whole { keep_alive } };
     let framing = match length {
         ResponseLength::Fixed(length) => BodyFraming::Sized(length),
         ResponseLength::Chunked => BodyFraming::Chunked,
         ResponseLength::UntilClose | ResponseLength::None => BodyFraming::UntilClose,
     };
-    let (fields, content_type) = response.fields();
-    let request_version = asked.version;
-    ResponseHead { status, request_version, keep_alive, length, content_type, fields, date }.encode(out);
-    match body {
-        _ if asked.is_head => Encoded::Whole { keep_alive },
-        Kind::Empty => Encoded::Whole { keep_alive },
-        Kind::Bytes(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
-            out.extend_from_slice(&bytes);
-            Encoded::Whole { keep_alive }
-        }
-        Kind::Bytes(tail) => Encoded::Tail { tail, keep_alive },
-        Kind::Written { write, .. } => Encoded::Written { write, framing, keep_alive },
-    }
+    Encoded::Written { write, framing, keep_alive }
 }
 
 /// Whether this status has no body, whatever the handler gave (RFC 9110 section 6.4.1).

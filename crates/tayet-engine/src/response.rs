@@ -40,6 +40,18 @@ impl Response {
         }
     }
 
+    /// A 200 with this body and content type.
+    #[inline]
+    pub fn of_type(content_type: HeaderValue, body: impl Into<Body>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            content_type: Some(content_type),
+            headers: OnceCell::new(),
+            extensions: None,
+            body: body.into(),
+        }
+    }
+
     /// An answer without a body.
     pub fn empty(status: StatusCode) -> Self {
         Self::new(Body::empty()).with_status(status)
@@ -54,6 +66,7 @@ impl Response {
 
     /// The same with this content type in place of another. Costs no header map.
     #[must_use]
+    #[inline]
     pub fn with_content_type(mut self, value: HeaderValue) -> Self {
         match self.headers.get_mut() {
             Some(headers) => drop(headers.insert(header::CONTENT_TYPE, value)),

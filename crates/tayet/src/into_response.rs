@@ -106,7 +106,7 @@ macro_rules! response_of_content {
     ($content_type:literal: $($content:ty),*) => {
         $(impl IntoResponse for $content {
             fn into_response(self) -> Response {
-                Response::new(self).with_content_type(const { HeaderValue::from_static($content_type) })
+                Response::of_type(const { HeaderValue::from_static($content_type) }, self)
             }
         })*
     };
