@@ -1,6 +1,6 @@
 //! How connections end, and what must not be lost by it.
 
-use tayet_testkit::{Client, End, Random, Reading, for_each_seed};
+use tayet_testkit::{Client, End, Faults, Random, Reading, for_each_seed};
 
 use super::application::Kind;
 use super::ms;
@@ -123,5 +123,38 @@ fn a_handler_learns_that_its_client_has_gone() {
         let stage = stage.run();
         assert!(stage.net.elapsed() <= ms(1_001), "a connection was waited for");
         assert_eq!(stage.busy_workers(), 0);
+    });
+}
+
+#[test]
+fn a_time_out_and_the_answer_that_comes_too_late_never_mix() {
+    for_each_seed(500, |seed| {
+        let mut random = Random::new(seed);
+        let execution = *random.pick(&[ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 4 }]);
+        let habits = Habits { takeovers: 1_000, handler_us: 0..=800_000, ..Habits::default() };
+        let stage = Stage::new(seed, execution, limits(), habits);
+        stage.net.set_faults(Faults::bearable(&mut random));
+        let asked = (0..5).map(|_| {
+            let kind = *random.pick(&[Kind::Hasty, Kind::Hasty, Kind::Plain, Kind::Sized, Kind::Deferred]);
+            (kind, *random.pick(&[10, 20_000]))
+        });
+        let asked = asked.collect::<Vec<_>>();
+        let requests = asked.iter().map(|(kind, size)| get(*kind, *size)).collect::<String>();
+        let script = Client::connecting_at(ms(0)).send_cut(requests, &mut random, 9, ms(100));
+        let client = stage.net.add(script.buffers(10_000, random.size(5_000..=60_000)));
+        stage.drain_at(ms(100_000));
+        let stage = stage.run();
+        let transcript = stage.net.transcript(client);
+        let answers = transcript.answers(|_| false).unwrap();
+        let is_late = answers.last().is_some_and(|answer| answer.status == 503);
+        assert!(answers.len() == asked.len() || is_late, "{asked:?}: {} answers", answers.len());
+        for (at, (answer, (kind, size))) in answers.iter().zip(asked).enumerate() {
+            if answer.status == 503 {
+                let is_last = at + 1 == answers.len() && answer.closes();
+                assert!(kind == Kind::Hasty && is_last, "{kind:?}, answer {at} of {}", answers.len());
+            } else {
+                assert_eq!((answer.status, answer.body.clone()), kind.answer(1, size, b""));
+            }
+        }
     });
 }
