@@ -71,7 +71,7 @@ impl RequestBody {
 
     /// Reads without blocking: what has arrived, `Some(0)` at the end, `None` when nothing is there. For simulations, whose
     /// one thread must not wait for itself.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn try_read(&mut self, into: &mut [u8]) -> Result<Option<usize>, BodyError> {
         let Source::Arriving(reader) = &mut self.source else { return self.read_some(into).map(Some) };
         let arrived = reader.take_arrived(&mut lock(&reader.pipe.state), into)?;
