@@ -127,7 +127,7 @@ fn a_body_that_comes_too_slowly_is_refused_and_a_slow_one_is_not() {
         let kind = *random.pick(&[Kind::Echo, Kind::Adaptive, Kind::Streamed]);
         let is_too_slow = random.chance(500);
         // The window slides by halves, so what a second brings may count short by one of its pieces.
-        let bytes_a_second = if is_too_slow { random.size(1..=950) } else { random.size(1_150..=3_000) };
+        let bytes_a_second = if is_too_slow { random.size(1..=95) } else { random.size(115..=300) } * 10;
         let length = bytes_a_second * 20;
         let target = kind.target(1, length);
         let mut script = Client::connecting_at(ms(0))
