@@ -308,7 +308,7 @@ fn states_of_several_routers_stay_apart() {
 
 #[test]
 fn eight_extractors_are_not_too_many() {
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "eight extractors are what is tested")]
     fn all(
         _: Method,
         _: Uri,
