@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
-use serde::Serialize;
 
 use crate::clock::Moment;
+use crate::control::{Event, await_start};
 use crate::latencies::Latencies;
 use crate::opening::Target;
 use crate::sockets::Sockets;
@@ -15,41 +15,30 @@ const MESSAGE_BYTES: usize = 64;
 /// How long there may be no answer at all.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-#[derive(Serialize)]
-pub struct Report {
-    messages: u64,
-    seconds: f64,
-    p50_us: u64,
-    p99_us: u64,
-    max_us: u64,
-}
-
 /// What a socket waits for.
 struct Pending {
     message: [u8; MESSAGE_BYTES],
     sent: Moment,
 }
 
-/// Opens the sockets, exchanges messages for `duration` on `threads` loops, and ends.
-pub fn run(target: &Target, duration: Duration, threads: usize) -> anyhow::Result<Report> {
-    let threads = threads.min(target.sockets);
-    let shares: Vec<_> =
-        (0..threads).map(|index| target.share(index, threads).open()).collect::<anyhow::Result<_>>()?;
-    let start = Moment::now();
-    let end = start.after(duration);
+/// Opens the sockets and, when told to start, exchanges messages for `duration` on so many loops.
+pub fn run(target: &Target, duration: Duration, loops: usize) -> anyhow::Result<()> {
+    let shares = target.open_shares(loops.min(target.sockets))?;
+    await_start()?;
+    let end = Moment::now().after(duration);
     let loops: Vec<_> =
         shares.into_iter().map(|sockets| thread::spawn(move || exchange(sockets, end))).collect();
     let mut latencies = Latencies::new();
     for exchanged in loops {
         latencies.add(&exchanged.join().map_err(|_| anyhow!("a loop panicked"))??);
     }
-    Ok(Report {
+    let exchanged = Event::Exchanged {
         messages: latencies.count(),
         seconds: duration.as_secs_f64(),
         p50_us: latencies.percentile_us(50.0),
         p99_us: latencies.percentile_us(99.0),
-        max_us: latencies.percentile_us(100.0),
-    })
+    };
+    exchanged.print()
 }
 
 fn exchange(mut sockets: Sockets, end: Moment) -> anyhow::Result<Latencies> {

@@ -1,9 +1,11 @@
 //! A load of WebSockets: as many as a process may hold, driven by one loop, and nothing received that is not checked.
 //!
-//! Each mode prints its figures as JSON, one object a line, and ends by itself. The addresses that it connects from are
-//! its own business: one has some 28,000 ports, which is fewer than the sockets that a large server holds.
+//! Each mode opens its sockets, says so, and goes on when it is told to; what happens it prints as JSON, one object a
+//! line. It ends by itself. It connects from many addresses: one has some 28,000 ports, which is fewer than the sockets
+//! that a large server holds.
 
 mod clock;
+mod control;
 mod deflate;
 mod echo;
 mod fanout;
@@ -16,10 +18,12 @@ mod publication;
 mod sockets;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::control::Event;
 use crate::opening::Target;
 
 #[derive(Parser)]
@@ -39,7 +43,7 @@ enum Mode {
         seconds: u64,
         /// Loops that share the sockets.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-        threads: u32,
+        loops: u32,
     },
     /// Publishes 128 bytes of text to all sockets, and again when all have them.
     Fanout {
@@ -78,8 +82,8 @@ struct TargetArgs {
     /// How many consecutive addresses to connect from.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     sources: u32,
-    /// How many sockets may be on their way to be open at a time; a listener queues some thousands.
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// How many sockets may be on their way to be open at a time; some listeners queue 128.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: u32,
 }
 
@@ -91,21 +95,21 @@ impl TargetArgs {
     }
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().mode {
-        Mode::Echo { target, seconds, threads } => {
-            print(&echo::run(&target.target(false), Duration::from_secs(seconds), threads as usize)?)
-        }
-        Mode::Fanout { target, seconds } => {
-            print(&fanout::run(&target.target(false), Duration::from_secs(seconds))?)
-        }
-        Mode::Idle { target, deflate, limit_seconds } => {
-            idle::run(&target.target(deflate), Duration::from_secs(limit_seconds), print)
-        }
-    }
+fn main() -> ExitCode {
+    let Err(error) = run(Cli::parse().mode) else { return ExitCode::SUCCESS };
+    // Whoever reads the events cannot be told if this fails.
+    let _ = Event::Failed { error: format!("{error:#}") }.print();
+    ExitCode::FAILURE
 }
 
-fn print(report: &impl serde::Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string(report)?);
-    Ok(())
+fn run(mode: Mode) -> anyhow::Result<()> {
+    match mode {
+        Mode::Echo { target, seconds, loops } => {
+            echo::run(&target.target(false), Duration::from_secs(seconds), loops as usize)
+        }
+        Mode::Fanout { target, seconds } => fanout::run(&target.target(false), Duration::from_secs(seconds)),
+        Mode::Idle { target, deflate, limit_seconds } => {
+            idle::run(&target.target(deflate), Duration::from_secs(limit_seconds))
+        }
+    }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 
 use crate::clock::Moment;
+use crate::control::Event;
 use crate::deflate::Specimen;
 use crate::handshake;
 use crate::sockets::{Sockets, send_all};
@@ -48,8 +49,22 @@ struct Opening<'a> {
 }
 
 impl Target {
-    /// Opens all sockets; an error as soon as one fails.
+    /// Opens all sockets and says so; an error as soon as one fails.
     pub fn open(&self) -> anyhow::Result<Sockets> {
+        self.open_shares(1)?.pop().context("there is a share")
+    }
+
+    /// The same in equal shares, for so many loops.
+    pub fn open_shares(&self, count: usize) -> anyhow::Result<Vec<Sockets>> {
+        let start = Moment::now();
+        let open = |index| self.share(index, count).open_quietly();
+        let shares = (0..count).map(open).collect::<anyhow::Result<_>>()?;
+        let seconds = Moment::now().since(start).as_secs_f64();
+        Event::Opened { sockets: self.sockets, seconds }.print()?;
+        Ok(shares)
+    }
+
+    fn open_quietly(&self) -> anyhow::Result<Sockets> {
         let mut opening = Opening {
             target: self,
             sockets: Sockets::new(epoll::create(epoll::CreateFlags::CLOEXEC)?),
@@ -73,8 +88,7 @@ impl Target {
         Ok(opening.sockets)
     }
 
-    /// The same with a share of the sockets: the `index`-th of `count`.
-    pub fn share(&self, index: usize, count: usize) -> Self {
+    fn share(&self, index: usize, count: usize) -> Self {
         let sockets = self.sockets / count + usize::from(index < self.sockets % count);
         Self { sockets, ..self.clone() }
     }
