@@ -142,8 +142,9 @@ pub use method_router::{
     MethodRouter, Methods, any, delete, get, head, on, options, patch, post, put, trace,
 };
 pub use middleware::{
-    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Cors,
-    DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, DefaultHeaders, ForwardedFields, InvalidAccessLogFormat,
+    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Compression, Cors,
+    DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, DEFAULT_MAX_INFLATED_BYTES, DEFAULT_MAX_INLINE_COMPRESSED_BYTES,
+    DEFAULT_MIN_COMPRESSED_BYTES, Decompression, DefaultHeaders, ForwardedFields, InvalidAccessLogFormat,
     InvalidNetwork, MAX_REQUEST_ID_BYTES, Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout,
     TrustedProxies,
 };
