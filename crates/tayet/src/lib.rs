@@ -72,8 +72,8 @@
 //! | have all of it | `fn(&mut Request) -> ..`, or `&mut Request` as the last argument |
 //! | answer | everything that is [`IntoResponse`]: text, [`Json`], [`Html`], [`Redirect`], [`StatusCode`], tuples of these |
 //! | fail | [`Result`] with `?`: an [`Error`] is a 500 that is logged; [`OrStatus`] and [`Problem`] say more |
-//! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
-//! | read a large body | [`BodyStream`] |
+//! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Compression`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
+//! | read a large body, or a form with files | [`BodyStream`], [`Multipart`] |
 //! | write a large answer | [`Body::from_writer`] |
 //! | answer later, from another thread | [`Request::defer`] |
 //! | stop, look inside | [`ServerHandle`], [`metrics::Metrics`], [`health`] |
@@ -106,6 +106,7 @@ mod matched_route;
 mod method_router;
 pub mod metrics;
 mod middleware;
+pub mod multipart;
 mod pattern;
 mod problem;
 mod redirect;
@@ -148,6 +149,7 @@ pub use middleware::{
     InvalidNetwork, MAX_REQUEST_ID_BYTES, Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout,
     TrustedProxies,
 };
+pub use multipart::{Multipart, MultipartError, MultipartLimits, Part};
 pub use problem::Problem;
 pub use redirect::Redirect;
 pub use rejection::{InvalidJson, InvalidText, Rejection};
