@@ -34,17 +34,22 @@ pub(crate) enum Stop {
     FinalBlock,
 }
 
-impl Default for Inflater {
-    fn default() -> Self {
-        Self { stream: Decompress::new(false), is_at_start: true }
-    }
-}
-
 impl Inflater {
-    /// Makes `window` what was inflated last.
+    /// An inflater for what may refer to `window`.
+    pub(crate) fn new(window: &[u8]) -> Self {
+        let mut inflater = Self { stream: Decompress::new(false), is_at_start: true };
+        inflater.set_window(window);
+        inflater
+    }
+
+    /// Begins anew.
     pub(crate) fn restart(&mut self, window: &[u8]) {
         self.stream.reset(false);
         self.is_at_start = true;
+        self.set_window(window);
+    }
+
+    fn set_window(&mut self, window: &[u8]) {
         if !window.is_empty() {
             let window = &window[window.len().saturating_sub(MAX_WINDOW_BYTES)..];
             self.stream.set_dictionary(window).expect("a raw stream takes a window at its start");
