@@ -10,6 +10,7 @@ use tayet::metrics::Metrics;
 use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, health, post};
 
 use crate::items::{self, Listing};
+use crate::sockets;
 
 /// Longest sleep that can be asked for.
 const MAX_SLEEP_MS: u64 = 60_000;
@@ -30,6 +31,7 @@ pub(crate) fn router() -> Router {
         .route("/echo", post(|body: Bytes| body))
         .route("/upload", post(upload))
         .get("/panic", panic)
+        .merge(sockets::router())
         .get("/metrics", Metrics::new())
         .get("/healthz", health::live)
         .get("/readyz", health::ready)

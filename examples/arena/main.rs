@@ -10,6 +10,7 @@
 mod endpoints;
 mod items;
 mod options;
+mod sockets;
 
 use clap::Parser;
 use tayet::{Address, Server};
