@@ -92,7 +92,11 @@ fn length_of(response: &Response, version: Version) -> ResponseLength {
 }
 
 fn encode_written(body: Kind, length: ResponseLength, keep_alive: bool) -> Encoded {
-    let Kind::Written { write, .. } = body else { return Encoded::Whole { keep_alive } };
+    let write: Write = match body {
+        Kind::File { file, range } => Box::new(move |out| out.send_file(&file, range)),
+        Kind::Written { write, .. } => write,
+        Kind::Empty | Kind::Bytes(_) => return Encoded::Whole { keep_alive },
+    };
     let framing = match length {
         ResponseLength::Fixed(length) => BodyFraming::Sized(length),
         ResponseLength::Chunked => BodyFraming::Chunked,
@@ -177,6 +181,14 @@ mod tests {
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Chunked, keep_alive: true, .. }));
         let (_, rest) = encoded(written(), Asked { version: Version::HTTP_10, ..GET });
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::UntilClose, keep_alive: false, .. }));
+    }
+
+    #[test]
+    fn a_file_has_its_length_and_is_written_by_a_worker() {
+        let file = tempfile::tempfile().unwrap();
+        let (text, rest) = encoded(Response::new(Body::from_file(file, 10..52)), GET);
+        assert!(text.to_ascii_lowercase().contains("content-length: 42\r\n"), "{text}");
+        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Sized(42), keep_alive: true, .. }));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The body of a response.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::BodyWriter;
 
-/// The body of a response: bytes, or something that a worker writes while it is sent.
+/// The body of a response: bytes, a part of a file, or something that a worker writes while it is sent.
 ///
 /// # Examples
 ///
@@ -28,6 +31,10 @@ pub(crate) enum Kind {
     #[default]
     Empty,
     Bytes(Bytes),
+    File {
+        file: Arc<File>,
+        range: Range<u64>,
+    },
     Written {
         length: Option<u64>,
         write: Write,
@@ -62,21 +69,48 @@ impl Body {
         Self::from_writer(move |out| io::copy(&mut reader, out).map(drop))
     }
 
+    /// These bytes of a file (`start..end`, from 0), sent by a worker straight from the page cache: nothing of them is copied
+    /// through memory, and no loop waits for the disk. A file that has become shorter when it is sent cuts the connection.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use std::fs::File;
+    /// use tayet_engine::Body;
+    ///
+    /// let file = File::open("Cargo.toml")?;
+    /// let length = file.metadata()?.len();
+    /// assert_eq!(Body::from_file(file, 0..length).length(), Some(length));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_file(file: impl Into<Arc<File>>, range: Range<u64>) -> Self {
+        Self(if range.is_empty() { Kind::Empty } else { Kind::File { file: file.into(), range } })
+    }
+
     /// How many bytes it has, if that is known.
     pub fn length(&self) -> Option<u64> {
         match &self.0 {
             Kind::Empty => Some(0),
             Kind::Bytes(bytes) => Some(bytes.len() as u64),
+            Kind::File { range, .. } => Some(range.end - range.start),
             Kind::Written { length, .. } => *length,
         }
     }
 
-    /// The bytes, if they are all there (they are not where a writer makes them).
+    /// The bytes, if they are all in memory (those of a file, or of a writer, are not).
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Bytes(bytes) => Some(bytes),
-            Kind::Written { .. } => None,
+            Kind::File { .. } | Kind::Written { .. } => None,
+        }
+    }
+
+    /// The file and the part of it that is sent, if it is that.
+    pub fn as_file(&self) -> Option<(&Arc<File>, Range<u64>)> {
+        match &self.0 {
+            Kind::File { file, range } => Some((file, range.clone())),
+            _ => None,
         }
     }
 
@@ -92,6 +126,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             Kind::Empty => f.write_str("Empty"),
             Kind::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Kind::File { range, .. } => write!(f, "File({range:?})"),
             Kind::Written { length, .. } => write!(f, "Written({length:?})"),
         }
     }

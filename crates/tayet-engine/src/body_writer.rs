@@ -1,7 +1,9 @@
 //! Writing a response's body while it is sent.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use crate::answer::BodyFraming;
 
 /// Bytes gathered before they are sent as one chunk.
 const CHUNK_BYTES: usize = 16 * 1024;
+/// How much of a file one call to the kernel sends at most.
+const FILE_PIECE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Where a written body goes: blocks while the client takes no more.
 ///
@@ -38,6 +42,29 @@ impl BodyWriter {
     ) -> Self {
         let remaining = if let BodyFraming::Sized(length) = framing { length } else { u64::MAX };
         Self { socket, stall_timeout, framing, remaining, sent_bytes: 0, pending: head, gathered: Vec::new() }
+    }
+
+    /// Sends these bytes of a file, straight from the page cache where the connection can.
+    ///
+    /// # Errors
+    ///
+    /// As for all that is written, and when the file ends before the range does.
+    pub fn send_file(&mut self, file: &File, range: Range<u64>) -> io::Result<()> {
+        let length = range.end.saturating_sub(range.start);
+        if length == 0 {
+            return Ok(());
+        }
+        self.count_in(length)?;
+        self.frame_gathered();
+        if self.framing == BodyFraming::Chunked {
+            tayet_http1::encode_chunk_size(&mut self.pending, length);
+        }
+        self.send_pending()?;
+        self.send_pieces(file, range)?;
+        if self.framing == BodyFraming::Chunked {
+            self.pending.extend_from_slice(b"\r\n");
+        }
+        Ok(())
     }
 
     /// Ends the body. Returns how many bytes were sent, head and framing included.
@@ -68,30 +95,54 @@ impl BodyWriter {
     fn send_pending(&mut self) -> io::Result<()> {
         let mut rest = &self.pending[..];
         while !rest.is_empty() {
-            match self.socket.send(rest, &[]) {
-                Ok(count) => {
-                    rest = &rest[count..];
-                    self.sent_bytes += count as u64;
-                }
+            let count = self.when_writable(|socket| socket.send(rest, &[]))?;
+            rest = &rest[count..];
+            self.sent_bytes += count as u64;
+        }
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
+        while !range.is_empty() {
+            let piece_bytes = (range.end - range.start).min(FILE_PIECE_BYTES) as usize;
+            let count = self.when_writable(|socket| socket.send_file(file, range.start, piece_bytes))? as u64;
+            if count == 0 {
+                let detail = "the file has become shorter while it was sent";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail));
+            }
+            range.start += count;
+            self.sent_bytes += count;
+        }
+        Ok(())
+    }
+
+    /// Sends by `send`, as soon as the client takes something.
+    fn when_writable(&self, send: impl Fn(&dyn Socket) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            match send(&*self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.socket.wait_writable(self.stall_timeout)?;
                 }
-                Err(error) => return Err(error),
+                result => return result,
             }
         }
-        self.pending.clear();
+    }
+
+    fn count_in(&mut self, length: u64) -> io::Result<()> {
+        if length > self.remaining {
+            return Err(io::Error::other("the body is longer than its length"));
+        }
+        if let BodyFraming::Sized(_) = self.framing {
+            self.remaining -= length;
+        }
         Ok(())
     }
 }
 
 impl Write for BodyWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() as u64 > self.remaining {
-            return Err(io::Error::other("the body is longer than its length"));
-        }
-        if let BodyFraming::Sized(_) = self.framing {
-            self.remaining -= bytes.len() as u64;
-        }
+        self.count_in(bytes.len() as u64)?;
         self.gathered.extend_from_slice(bytes);
         if self.gathered.len() >= CHUNK_BYTES {
             self.flush()?;
@@ -170,6 +221,39 @@ mod tests {
         exact.write_all(b"abcd").unwrap();
         exact.finish().unwrap();
         assert_eq!(*socket.taken.lock().unwrap(), b"HEAD|abcd");
+    }
+
+    /// A file of these bytes, without a name.
+    fn file(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_stands_where_it_is_written() {
+        for (framing, expected) in [
+            (BodyFraming::Sized(13), &b"HEAD|<23456789ab>!"[..]),
+            (BodyFraming::UntilClose, b"HEAD|<23456789ab>!"),
+            (BodyFraming::Chunked, b"HEAD|1\r\n<\r\na\r\n23456789ab\r\n2\r\n>!\r\n0\r\n\r\n"),
+        ] {
+            let socket = Arc::new(Slow::default());
+            let mut writer = writer(&socket, framing);
+            writer.write_all(b"<").unwrap();
+            writer.send_file(&file(b"0123456789abcdef"), 2..12).unwrap();
+            writer.send_file(&file(b""), 5..5).unwrap();
+            writer.write_all(b">!").unwrap();
+            writer.finish().unwrap();
+            assert_eq!(*socket.taken.lock().unwrap(), expected, "{framing:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_it_was_is_an_error() {
+        let mut writer = writer(&Arc::new(Slow::default()), BodyFraming::Sized(10));
+        let error = writer.send_file(&file(b"0123456"), 0..10).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert!(writer.send_file(&file(b"0"), 0..1).is_err(), "the body is longer than its length");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod request_body;
 mod responder;
 mod response;
 mod route_class;
+mod served_file;
 mod service;
 mod shared;
 #[cfg(all(test, not(loom)))]
@@ -48,6 +49,7 @@ pub use request::{Request, RequestBuilder};
 pub use request_body::{BodyError, RequestBody};
 pub use responder::Responder;
 pub use response::Response;
+pub use served_file::ServedFile;
 pub use service::{BodyUse, Captures, Match, Pin, Route, RouteId, Service};
 pub use tayet_http1::{Head, Refusal};
 pub use tayet_net::{Address, InvalidAddress, PeerAddress};
