@@ -75,6 +75,7 @@
 //! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
 //! | read a large body | [`BodyStream`] |
 //! | write a large answer | [`Body::from_writer`] |
+//! | serve files | [`Files`] for a directory, [`Response::file`] for one |
 //! | answer later, from another thread | [`Request::defer`] |
 //! | stop, look inside | [`ServerHandle`], [`metrics::Metrics`], [`health`] |
 //! | configure | [`Limits`], [`ExecutionModel`], [`Config`] for files and the environment |
@@ -90,6 +91,7 @@
 //! Handlers that are `async`: where tens of thousands of requests wait at the same time for other services, an asynchronous
 //! framework needs less memory.
 
+mod accept_encoding;
 mod app;
 mod automatic;
 mod config;
@@ -97,6 +99,7 @@ mod context;
 mod endpoint;
 mod error;
 mod extract;
+pub mod files;
 mod handler;
 pub mod health;
 mod html;
@@ -132,6 +135,7 @@ pub use extract::{
     BodyStream, Cookies, Extension, Form, FromRef, FromRequest, FromRequestParts, Host, Json, Path, Query,
     RemoteAddr, Scheme, State, ViaParts, ViaRequest,
 };
+pub use files::Files;
 pub use handler::{Configured, Handler, WithRequest};
 pub use html::Html;
 pub use into_response::{AppendHeaders, IntoResponse, IntoResponseParts};

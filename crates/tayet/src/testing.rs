@@ -1,6 +1,7 @@
 //! Testing applications without sockets.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -103,7 +104,7 @@ impl TestRequest<'_> {
     ///
     /// # Panics
     ///
-    /// When a server would refuse such a request before it had a route.
+    /// When a server would refuse such a request before it had a route, or could not read the file that it sends.
     #[track_caller]
     pub fn send(self) -> TestResponse {
         let target = self.builder.clone().build().unwrap_or_else(|refusal| panic!("{refusal}"));
@@ -113,8 +114,19 @@ impl TestRequest<'_> {
         if let Some(max_body_bytes) = self.app.settings(found.route).max_body_bytes {
             request.set_max_body_bytes(max_body_bytes);
         }
-        TestResponse { response: self.app.call(&mut request), is_head: self.method == Method::HEAD }
+        let mut response = self.app.call(&mut request);
+        read_file_body(&mut response);
+        TestResponse { response, is_head: self.method == Method::HEAD }
     }
+}
+
+/// What a server sends from the page cache is read.
+#[track_caller]
+fn read_file_body(response: &mut Response) {
+    let Some((file, range)) = response.body().as_file() else { return };
+    let mut bytes = vec![0; (range.end - range.start) as usize];
+    file.read_exact_at(&mut bytes, range.start).unwrap_or_else(|error| panic!("{error}"));
+    *response.body_mut() = bytes.into();
 }
 
 /// A response that has come.
