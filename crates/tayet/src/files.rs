@@ -2,7 +2,6 @@
 
 mod byte_ranges;
 mod cache_rules;
-mod coding;
 mod listing;
 mod media_type;
 mod preconditions;

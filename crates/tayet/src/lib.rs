@@ -91,10 +91,10 @@
 //! Handlers that are `async`: where tens of thousands of requests wait at the same time for other services, an asynchronous
 //! framework needs less memory.
 
-mod accept_encoding;
 mod app;
 mod automatic;
 mod config;
+mod content_coding;
 mod context;
 mod endpoint;
 mod error;
@@ -129,6 +129,7 @@ pub use tayet_engine::{
 };
 
 pub use config::{Config, ConfigError};
+pub use content_coding::{AcceptEncoding, ContentCoding};
 pub use context::Context;
 pub use error::{Error, OrStatus, Result};
 pub use extract::{

@@ -14,13 +14,11 @@ use quick_cache::sync::Cache;
 use rustix::io::Errno;
 
 use super::cache_rules::CacheRules;
-use super::coding::{CODINGS, Coding};
 use super::media_type;
 use super::representation::{Content, Representation};
 use super::root::Root;
 use super::validators::{FileState, Validators};
-use crate::Request;
-use crate::accept_encoding::AcceptEncoding;
+use crate::{AcceptEncoding, ContentCoding, Request};
 
 /// Files up to this size are held in memory, unless [`Files::max_cached_file_bytes`](super::Files::max_cached_file_bytes) says
 /// otherwise: 64 KiB.
@@ -30,6 +28,10 @@ pub const DEFAULT_MAX_CACHE_BYTES: usize = 32 * 1024 * 1024;
 /// How long what is held is taken for true, unless [`Files::revalidate_after`](super::Files::revalidate_after) says otherwise:
 /// 250 ms.
 pub const DEFAULT_REVALIDATE_MS: u64 = 250;
+
+/// What stands behind the names of encoded files, the densest first.
+const SUFFIXES: [(ContentCoding, &str); 3] =
+    [(ContentCoding::Brotli, ".br"), (ContentCoding::Zstd, ".zst"), (ContentCoding::Gzip, ".gz")];
 
 /// What an entry costs beside its bytes, about.
 const ENTRY_BYTES: u64 = 1_024;
@@ -71,7 +73,7 @@ pub(super) struct Entry {
 /// One form of a file.
 #[derive(Debug)]
 pub(super) struct Form {
-    pub(super) coding: Option<Coding>,
+    pub(super) coding: Option<ContentCoding>,
     pub(super) representation: Representation,
     state: FileState,
     path: Box<[u8]>,
@@ -171,7 +173,7 @@ impl Store {
             fields.insert(header::VARY, const { HeaderValue::from_static("accept-encoding") });
         }
         fields.extend(source.cache_rules.value_for(path).map(|value| (header::CACHE_CONTROL, value.clone())));
-        let validators = Validators::new(&state, coding.map(Coding::name));
+        let validators = Validators::new(&state, coding.map(ContentCoding::name));
         let representation = Representation::new(validators, state.size_bytes, fields);
         let held = self.read_if_small(&file, &state)?;
         Ok(Form { coding, representation, state, path: own_path, held })
@@ -195,19 +197,13 @@ impl Store {
 impl Entry {
     /// The form that the client wants most; of equal ones the denser.
     pub(super) fn choose(&self, request: &Request) -> &Form {
-        let mut best = &self.plain;
-        if self.siblings.is_empty() {
-            return best;
+        if self.siblings.is_empty() || request.header("accept-encoding").is_none() {
+            return &self.plain;
         }
-        let accept = AcceptEncoding::of(request);
-        let mut most = accept.quality("identity");
-        for form in &self.siblings {
-            let quality = form.coding.map_or(0, |coding| accept.quality(coding.name()));
-            if quality > most || (quality == most && quality > 0 && best.coding.is_none()) {
-                (best, most) = (form, quality);
-            }
-        }
-        best
+        let offered: Vec<_> = self.siblings.iter().filter_map(|form| form.coding).collect();
+        let preferred = AcceptEncoding::of(request.headers()).preferred(&offered);
+        let sibling = self.siblings.iter().find(|form| form.coding == preferred);
+        sibling.unwrap_or(&self.plain)
     }
 
     fn forms(&self) -> impl Iterator<Item = &Form> {
@@ -242,9 +238,9 @@ struct Opened {
 impl Opened {
     fn open(source: Source<'_>, path: &[u8]) -> Result<Self, Missing> {
         let plain = OpenForm::open(source.root, path, None)?;
-        let codings = if source.is_precompressed { &CODINGS[..] } else { &[] };
-        let siblings = codings.iter().filter_map(|&coding| {
-            let path = [path, coding.suffix().as_bytes()].concat();
+        let suffixes = if source.is_precompressed { &SUFFIXES[..] } else { &[] };
+        let siblings = suffixes.iter().filter_map(|&(coding, suffix)| {
+            let path = [path, suffix.as_bytes()].concat();
             OpenForm::open(source.root, &path, Some(coding)).ok()
         });
         Ok(Self { plain, siblings: siblings.collect() })
@@ -253,14 +249,14 @@ impl Opened {
 
 /// A regular file that is open.
 struct OpenForm {
-    coding: Option<Coding>,
+    coding: Option<ContentCoding>,
     state: FileState,
     path: Box<[u8]>,
     file: File,
 }
 
 impl OpenForm {
-    fn open(root: &Root, path: &[u8], coding: Option<Coding>) -> Result<Self, Missing> {
+    fn open(root: &Root, path: &[u8], coding: Option<ContentCoding>) -> Result<Self, Missing> {
         let file = root.open(path).map_err(Missing::of)?;
         let metadata = file.metadata().map_err(Missing::Failed)?;
         if metadata.is_dir() {
