@@ -28,7 +28,8 @@ fn announce_ip(address: SocketAddr) {
     if !address.ip().is_unspecified() {
         return;
     }
-    let local: IpAddr = if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+    let local: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
     println!("  here:           http://{}", SocketAddr::new(local, address.port()));
     if let Some(network) = network_address(address) {
         println!("  on the network: http://{}", SocketAddr::new(network, address.port()));

@@ -27,8 +27,9 @@ fn router(options: &ServeOptions) -> tayet::Result<Router> {
 }
 
 fn files(options: &ServeOptions) -> io::Result<Files> {
-    let mut files =
-        Files::open(&options.directory)?.cache_control("*", options.cache.clone()).precompressed(options.compress);
+    let mut files = Files::open(&options.directory)?
+        .cache_control("*", options.cache.clone())
+        .precompressed(options.compress);
     if options.list {
         files = files.list_directories();
     }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::BodyWriter;
+use crate::opening::Opening;
 
 /// How much [`Body::from_reader`] reads at a time.
 const READ_BYTES: usize = 64 * 1024;
@@ -43,6 +44,8 @@ pub(crate) enum Kind {
         length: Option<u64>,
         write: Write,
     },
+    /// No body: what follows the head is a session.
+    Session(Box<Opening>),
 }
 
 pub(crate) type Write = Box<dyn FnOnce(&mut BodyWriter<'_>) -> io::Result<()> + Send>;
@@ -99,6 +102,7 @@ impl Body {
             Kind::Bytes(bytes) => Some(bytes.len() as u64),
             Kind::File { range, .. } => Some(range.end - range.start),
             Kind::Written { length, .. } => *length,
+            Kind::Session(_) => None,
         }
     }
 
@@ -107,7 +111,7 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Bytes(bytes) => Some(bytes),
-            Kind::File { .. } | Kind::Written { .. } => None,
+            Kind::File { .. } | Kind::Written { .. } | Kind::Session(_) => None,
         }
     }
 
@@ -144,6 +148,7 @@ impl Body {
             Kind::Empty => Ok(None),
             Kind::Bytes(bytes) => out.write_all(&bytes).map(|()| None),
             Kind::File { file, range } => BodyWriter::new(out, None).send_file(&file, range).map(|()| None),
+            Kind::Session(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a session has no body")),
             Kind::Written { length, write } => {
                 let mut writer = BodyWriter::new(out, length);
                 write(&mut writer)?;
@@ -167,6 +172,12 @@ impl Body {
         let mut memory = Memory { bytes: Vec::new(), max_bytes };
         self.write_to(&mut memory)?;
         Ok(memory.bytes.into())
+    }
+
+    /// Whether there is no body, but a WebSocket or a stream of events that follows the response's head. Middleware
+    /// leaves such a response as it is.
+    pub fn is_session(&self) -> bool {
+        matches!(self.0, Kind::Session(_))
     }
 
     /// Takes it out, leaving no body.
@@ -224,6 +235,7 @@ impl fmt::Debug for Body {
             Kind::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
             Kind::File { range, .. } => write!(f, "File({range:?})"),
             Kind::Written { length, .. } => write!(f, "Written({length:?})"),
+            Kind::Session(opening) => write!(f, "Session({opening:?})"),
         }
     }
 }

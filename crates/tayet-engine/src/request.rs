@@ -12,7 +12,7 @@ use tayet_http1::{BodyLength, Head};
 use tayet_net::PeerAddress;
 
 use crate::peer::Peer;
-use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId};
+use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
 
 /// A request: a head, a body, and the connection that it came by.
 ///
@@ -209,6 +209,11 @@ impl Request {
     /// Whether the client has gone (or has ended its sending direction): a handler with much to do may stop.
     pub fn is_disconnected(&self) -> bool {
         self.peer.is_disconnected()
+    }
+
+    /// The server's topics. In tests, a hub that nobody else knows.
+    pub fn topics(&self) -> Topics {
+        self.peer.topics().cloned().unwrap_or_default()
     }
 
     /// Answers later, from any thread. What the handler returns is then not sent.

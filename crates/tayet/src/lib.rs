@@ -76,6 +76,8 @@
 //! | read a large body | [`BodyStream`] |
 //! | write a large answer | [`Body::from_writer`] |
 //! | serve files | [`Files`] for a directory, [`Response::file`] for one |
+//! | hold WebSockets | [`Router::websocket`], [`WebSocketHandler`], [`WebSocketUpgrade`] |
+//! | tell many at once | [`Topics`], [`Sse`] |
 //! | answer later, from another thread | [`Request::defer`] |
 //! | stop, look inside | [`ServerHandle`], [`metrics::Metrics`], [`health`] |
 //! | configure | [`Limits`], [`ExecutionModel`], [`Config`] for files and the environment |
@@ -117,15 +119,19 @@ mod router;
 mod server;
 mod server_handle;
 mod settings;
+mod sse;
 pub mod testing;
+mod web_socket;
 
 pub use bytes::Bytes;
 pub use cookie::{self, Cookie};
 pub use http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 pub use tayet_engine::{
-    Address, Body, BodyError, BodyUse, BodyWriter, DEFAULT_MAX_THREADS, ExecutionModel, Histogram,
-    InvalidAddress, InvalidExecutionModel, InvalidLimit, Limits, MetricsSnapshot, PeerAddress, Pin, Refusal,
-    Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics,
+    Address, Body, BodyError, BodyUse, BodyWriter, CloseCode, Closed, DEFAULT_MAX_THREADS, Event,
+    EventStream, ExecutionModel, Histogram, InvalidAddress, InvalidExecutionModel, InvalidLimit, Limits,
+    Message, MetricsSnapshot, PeerAddress, Pin, Publication, Refusal, Replay, Request, RequestBody,
+    RequestBuilder, Responder, Response, RouteMetrics, SendError, SendPolicy, Text, TopicError, TopicLimits,
+    Topics, WebSocket, WebSocketError, WebSocketHandler, websocket,
 };
 
 pub use config::{Config, ConfigError};
@@ -157,6 +163,8 @@ pub use router::Router;
 pub use server::{DEFAULT_LISTEN, Server};
 pub use server_handle::ServerHandle;
 pub use settings::Settings;
+pub use sse::Sse;
+pub use web_socket::{Origins, WebSocketConfig, WebSocketUpgrade};
 
 /// All header fields of a request, as an extractor.
 ///

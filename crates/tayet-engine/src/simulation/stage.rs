@@ -10,12 +10,13 @@ use tayet_testkit::{Random, SimulatedNet};
 
 use super::application::{Application, ReadBefore};
 use crate::engine::share;
-use crate::event_loop::{Loop, Step};
+use crate::event_loop::{Due, Loop, Step};
+use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool, Seat, Size};
 use crate::shared::Shared;
 use crate::sync::{Mutex, lock};
-use crate::worker::{Call, Job, Worker, answer_late};
+use crate::worker::{Call, Job, Worker, answer_late, handled_late};
 use crate::{EngineConfig, ExecutionModel, Limits};
 
 /// Threads that the pool believes to be starting, so that it never asks for real ones.
@@ -110,7 +111,7 @@ impl Stage {
         let shared = Arc::clone(&self.shared);
         self.net.at(at, move || {
             shared.is_shutting_down.store(true, Ordering::SeqCst);
-            shared.mailboxes[0].post(Message::Drain);
+            shared.homes[0].mailbox.post(Message::Drain);
         });
     }
 
@@ -123,8 +124,15 @@ impl Stage {
     pub(super) fn run(mut self) -> Self {
         self.the_loop.arrive();
         while self.the_loop.step() == Step::Call {
-            let Some(mut request) = self.the_loop.take_call() else { continue };
             let time = self.crew.handler_time();
+            let mut request = match self.the_loop.take_due() {
+                Some(Due::Request(request)) => request,
+                Some(Due::Event(handling)) => {
+                    self.handle(handling, time);
+                    continue;
+                }
+                None => continue,
+            };
             if self.crew.takes_over() {
                 self.the_loop.note_takeover();
                 let shared = Arc::clone(&self.shared);
@@ -141,6 +149,25 @@ impl Stage {
         }
         assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");
         self
+    }
+}
+
+impl Stage {
+    /// Calls a socket's handler, on the loop or, if that is taken, beside it.
+    fn handle(&mut self, mut handling: Handling, time: Duration) {
+        if self.crew.takes_over() {
+            self.the_loop.note_takeover();
+            let shared = Arc::clone(&self.shared);
+            self.net.after(time, move || {
+                handling.run(&shared);
+                handled_late(&handling);
+            });
+            self.the_loop.arrive();
+        } else {
+            self.net.pass(time);
+            handling.run(&self.shared);
+            self.the_loop.handled(handling);
+        }
     }
 }
 
