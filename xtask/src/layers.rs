@@ -29,6 +29,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet-engine", Layer::Engine),
     ("tayet", Layer::Facade),
     ("tayet-cli", Layer::Product),
+    ("tayet-wsgi", Layer::Product),
     ("tayet-testkit", Layer::Testkit),
     ("xtask", Layer::Chores),
 ];

@@ -1,0 +1,1 @@
+from tayet._tayet import Server
