@@ -1,5 +1,7 @@
 //! One request's way through the application.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use tayet::{Body, IntoResponse, Method, Problem, Request, Response, StatusCode};
 
@@ -11,21 +13,28 @@ use crate::iterable::Iterable;
 use crate::log::print_exception;
 use crate::response_head::ResponseHead;
 use crate::start_response::StartResponse;
+use crate::watch::Watch;
 
 /// A WSGI application, ready to be asked.
 pub(crate) struct Application {
     callable: Py<PyAny>,
     environ: Environ,
+    /// Of a worker process.
+    watch: Option<Arc<Watch>>,
 }
 
 impl Application {
-    pub(crate) fn new(callable: Py<PyAny>, environ: Environ) -> Self {
-        Self { callable, environ }
+    pub(crate) fn new(callable: Py<PyAny>, environ: Environ, watch: Option<Arc<Watch>>) -> Self {
+        Self { callable, environ, watch }
     }
 
     /// Answers a request. Its thread may be a loop's, or a worker's; it waits for the GIL here.
     pub(crate) fn answer(&self, request: &mut Request) -> Response {
-        attached(|py| self.answer_attached(py, request))
+        let mut answer = || attached(|py| self.answer_attached(py, request));
+        match &self.watch {
+            Some(watch) => watch.call(answer),
+            None => answer(),
+        }
     }
 
     fn answer_attached(&self, py: Python<'_>, request: &mut Request) -> Response {
@@ -124,9 +133,16 @@ fn whole(head: ResponseHead, body: &[u8], is_head: bool) -> Response {
     match usize::try_from(length).ok().and_then(|length| body.get(..length)) {
         Some(body) => head.with_body(body.to_vec()),
         None => {
-            tracing::error!(length, given = body.len(), "the application's body is shorter than its Content-Length");
+            tracing::error!(
+                length,
+                given = body.len(),
+                "the application's body is shorter than its Content-Length"
+            );
             let body = body.to_vec();
-            head.with_body(Body::from_writer_sized(length, move |out| out.write_all(&body)))
+            head.with_body(Body::from_writer_sized(length, move |out| {
+                out.write_all(&body)?;
+                out.flush()
+            }))
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the GIL.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,9 +17,17 @@ pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
     ATTACHMENT.with(|_| Python::attach(f))
 }
 
-/// Waits until no engine thread has a thread state any longer, so that the interpreter can end without them; `false` when
-/// that takes longer than `limit`.
-pub(crate) fn wait_for_none(limit: Duration) -> bool {
+/// A server begins to have threads.
+pub(crate) fn server_started() {
+    SERVERS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A server has stopped. The last one waits until no engine thread has a thread state any longer, so that the interpreter can
+/// end without them; `false` when that takes longer than `limit`.
+pub(crate) fn server_stopped(limit: Duration) -> bool {
+    if SERVERS.fetch_sub(1, Ordering::Relaxed) > 1 {
+        return true;
+    }
     let deadline = Instant::now() + limit;
     let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
     while *count > 0 {
@@ -35,6 +44,8 @@ thread_local! {
     static ATTACHMENT: Attachment = Attachment::new();
 }
 
+/// Servers that run in this process. Their threads are not told apart.
+static SERVERS: AtomicUsize = AtomicUsize::new(0);
 /// Threads with a thread state of this module's making.
 static COUNT: Mutex<usize> = Mutex::new(0);
 static CHANGED: Condvar = Condvar::new();
@@ -48,7 +59,7 @@ struct Attachment {
 
 impl Attachment {
     fn new() -> Self {
-        // SAFETY: the interpreter runs, since it has imported this module, and `wait_for_none` keeps it from ending before
+        // SAFETY: the interpreter runs, since it has imported this module, and `server_stopped` keeps it from ending before
         // the engine's threads have. `Ensure` and `SaveThread` are called as a pair: the first makes the thread state and
         // takes the GIL, the second leaves the GIL and keeps the state.
         unsafe {

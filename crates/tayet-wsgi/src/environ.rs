@@ -52,7 +52,12 @@ impl Environ {
         base.set_item("SCRIPT_NAME", &surroundings.script_name)?;
         base.set_item("QUERY_STRING", "")?;
         let script_name = surroundings.script_name;
-        Ok(Self { base: base.unbind(), templates: Mutex::default(), names: HeaderNames::default(), script_name })
+        Ok(Self {
+            base: base.unbind(),
+            templates: Mutex::default(),
+            names: HeaderNames::default(),
+            script_name,
+        })
     }
 
     /// The environ of a request, whose body goes into its `wsgi.input`.
@@ -101,12 +106,14 @@ impl Environ {
         let py = environ.py();
         let target = PyString::new(py, request.target());
         let path = self.path_info(environ, request.path())?;
-        if path == request.target() {
-            environ.set_item(intern!(py, "PATH_INFO"), &target)?;
-        } else {
-            let decoded = percent_decode_str(path).collect::<Vec<u8>>();
-            environ.set_item(intern!(py, "PATH_INFO"), text::from_bytes(py, &decoded))?;
-        }
+        let path_info = match path {
+            path if path.contains('%') => {
+                text::from_bytes(py, &percent_decode_str(path).collect::<Vec<u8>>())
+            }
+            path if path == request.target() => target.clone(),
+            path => PyString::new(py, path),
+        };
+        environ.set_item(intern!(py, "PATH_INFO"), path_info)?;
         environ.set_item(intern!(py, "RAW_URI"), &target)?;
         environ.set_item(intern!(py, "REQUEST_URI"), target)?;
         match request.query() {
@@ -174,4 +181,3 @@ fn put_remote(environ: &Bound<'_, PyDict>, remote: PeerAddress) -> PyResult<()> 
     environ.set_item(intern!(py, "REMOTE_ADDR"), ip)?;
     environ.set_item(intern!(py, "REMOTE_PORT"), itoa::Buffer::new().format(address.port()))
 }
-

@@ -64,7 +64,12 @@ impl Iterable {
     }
 
     /// Sends `first` and what follows, at most `left` bytes. Each block is on its way before the next one is asked for.
-    pub(crate) fn send(mut self, first: Option<Py<PyBytes>>, left: u64, out: &mut BodyWriter) -> io::Result<()> {
+    pub(crate) fn send(
+        mut self,
+        first: Option<Py<PyBytes>>,
+        left: u64,
+        out: &mut BodyWriter,
+    ) -> io::Result<()> {
         attached(|py| {
             let sent = self.send_all(py, first.map(|block| block.into_bound(py)), left, out);
             if sent.is_err() {

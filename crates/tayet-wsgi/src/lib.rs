@@ -17,10 +17,12 @@ mod input;
 mod iterable;
 mod loan;
 mod log;
+mod reopening;
 mod response_head;
 mod server;
 mod start_response;
 mod text;
+mod watch;
 mod write_queue;
 
 use pyo3::prelude::*;

@@ -49,7 +49,9 @@ impl StartResponse {
     pub(crate) fn take_head(&self) -> PyResult<Box<ResponseHead>> {
         match std::mem::replace(&mut *self.progress(), Progress::Sent) {
             Progress::Started(head) => Ok(head),
-            _ => Err(PyRuntimeError::new_err("the application gave a body and has not called start_response")),
+            _ => {
+                Err(PyRuntimeError::new_err("the application gave a body and has not called start_response"))
+            }
         }
     }
 
@@ -74,7 +76,8 @@ impl StartResponse {
         let length = head.content_length();
         let response = head.with_body(queue.body(length));
         let begun = self.request.with(|request| request.defer().respond(response));
-        begun.ok_or_else(|| PyRuntimeError::new_err("write() is called after the application has returned"))?;
+        begun
+            .ok_or_else(|| PyRuntimeError::new_err("write() is called after the application has returned"))?;
         *progress = Progress::Writing(Arc::clone(&queue));
         Ok(queue)
     }

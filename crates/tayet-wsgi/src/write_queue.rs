@@ -54,10 +54,14 @@ impl WriteQueue {
         while state.bytes >= WRITE_QUEUE_BYTES && !state.is_abandoned {
             let before = state.bytes;
             let limit = Duration::from_millis(WRITE_STALL_TIMEOUT_MS);
-            let (back, waited) = self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
+            let (back, waited) =
+                self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
             state = back;
             if waited.timed_out() && state.bytes >= before {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing of the answer"));
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the client takes nothing of the answer",
+                ));
             }
         }
         if state.is_abandoned {
@@ -86,7 +90,9 @@ impl WriteQueue {
             }
             match state.end {
                 Some(End::Whole) => return Ok(None),
-                Some(End::CutShort) => return Err(io::Error::other("the application failed amid its answer")),
+                Some(End::CutShort) => {
+                    return Err(io::Error::other("the application failed amid its answer"));
+                }
                 None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
