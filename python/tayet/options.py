@@ -21,6 +21,10 @@ ENVIRONMENT_PREFIX = "TAYET_"
 OTHER_VARIABLES = {"TAYET_CONFIG", "TAYET_LOG", "TAYET_LISTEN", "TAYET_APP"}
 
 
+# How long a worker that is to end still takes requests that are on their way to it.
+SHUTDOWN_GRACE_MS = 500
+
+
 @dataclass(frozen=True)
 class Option:
     """One option. A list's default is a tuple; its text has commas."""
@@ -136,6 +140,7 @@ class Settings:
         chosen = {
             "keep_alive_timeout_ms": round(self.keep_alive * 1000),
             "shutdown_deadline_ms": round(self.graceful_timeout * 1000),
+            "shutdown_grace_ms": SHUTDOWN_GRACE_MS,
         }
         if self.max_body:
             chosen["max_stream_bytes"] = self.max_body
