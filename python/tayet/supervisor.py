@@ -164,10 +164,13 @@ class Supervisor:
     def _start(self, slot):
         reader, writer = os.pipe()
         sys.stdout.flush()
+        # What is sent to the new process before it has handlers of its own must wait for them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers())
         pid = os.fork()
         if pid == 0:
             os.close(reader)
             self._become_worker(slot, writer)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers())
         os.close(writer)
         os.set_blocking(reader, False)
         self._workers[pid] = Worker(pid, slot, self._generation, reader)
@@ -179,6 +182,7 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for number in self._handlers():
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers())
             for found in self._workers.values():
                 os.close(found.pipe)
             self._wake_reader.close()
@@ -291,7 +295,7 @@ class Supervisor:
             numbers = self._wake_reader.recv(256)
         except BlockingIOError:
             return
-        for number in dict.fromkeys(numbers) if signal.SIGTERM not in numbers else numbers:
+        for number in numbers:
             handlers.get(number, lambda: None)()
 
     def _next_deadline(self):

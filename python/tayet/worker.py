@@ -62,16 +62,24 @@ def run(settings, listeners, pipe, application=None):
 
 
 class Stopping:
-    """An event that a signal's handler can set: ``threading.Event`` could meet its own lock there."""
+    """An event that a signal's handler can set: ``threading.Event`` could meet its own lock there.
+
+    Python runs handlers in the main thread, which may be about to wait, and the system may give a signal to any other thread:
+    so the main thread waits for the byte that every signal leaves in a pipe.
+    """
 
     def __init__(self):
-        self._reader, self._writer = os.pipe()
+        self._is_set = False
+        self._reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def set(self):
-        os.write(self._writer, b".")
+        self._is_set = True
 
     def wait(self):
-        os.read(self._reader, 1)
+        while not self._is_set:
+            os.read(self._reader, 64)
 
 
 def make_server(application, settings, descriptors, pipe=None):

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use tayet::{Body, IntoResponse, Method, Problem, Request, Response, StatusCode};
 
 use crate::attachment::attached;
@@ -113,7 +114,7 @@ fn respond(
         iterable.close(py);
         return Ok(response);
     }
-    let first = Some(first.unbind());
+    let first = PyBackedBytes::from(first);
     Ok(match length {
         Some(length) => {
             head.with_body(Body::from_writer_sized(length, move |out| iterable.send(first, length, out)))

@@ -76,7 +76,7 @@ impl FileRest {
     }
 
     /// Sends the first `length` bytes.
-    pub(crate) fn send(self, length: u64, out: &mut BodyWriter) -> io::Result<()> {
+    pub(crate) fn send(self, length: u64, out: &mut BodyWriter<'_>) -> io::Result<()> {
         io::copy(&mut self.file.take(length), out).map(drop)
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
 use tayet::BodyWriter;
 
@@ -63,44 +64,37 @@ impl Iterable {
         object.cast::<PyIterator>().is_err() && object.len().is_ok_and(|length| length == 1)
     }
 
-    /// Sends `first` and what follows, at most `left` bytes. Each block is on its way before the next one is asked for.
+    /// Sends `first` and what follows, at most `left` bytes. Each block is on its way before the next one is asked for; the
+    /// GIL is held only while one is.
     pub(crate) fn send(
         mut self,
-        first: Option<Py<PyBytes>>,
+        first: PyBackedBytes,
         left: u64,
-        out: &mut BodyWriter,
+        out: &mut BodyWriter<'_>,
     ) -> io::Result<()> {
-        attached(|py| {
-            let sent = self.send_all(py, first.map(|block| block.into_bound(py)), left, out);
-            if sent.is_err() {
-                self.close(py);
-            }
-            sent
-        })
+        let sent = self.send_all(first, left, out);
+        attached(|py| self.close(py));
+        sent
     }
 
-    fn send_all(
-        &mut self,
-        py: Python<'_>,
-        first: Option<Bound<'_, PyBytes>>,
-        mut left: u64,
-        out: &mut BodyWriter,
-    ) -> io::Result<()> {
-        let mut next = first;
+    fn send_all(&mut self, first: PyBackedBytes, mut left: u64, out: &mut BodyWriter<'_>) -> io::Result<()> {
+        let mut next = Some(first);
         while let Some(block) = next {
-            let bytes = block.as_bytes();
-            let bytes = &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-            py.detach(|| out.write_all(bytes).and_then(|()| out.flush()))?;
+            let bytes = &block[..block.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            out.write_all(bytes)?;
+            out.flush()?;
             left -= bytes.len() as u64;
             if left == 0 {
                 break;
             }
-            next = self.next(py).map_err(|error| {
-                print_exception(py, "the application failed amid its answer", &error);
-                io::Error::other("the application failed")
+            next = attached(|py| {
+                drop(block);
+                self.next(py).map(|block| block.map(PyBackedBytes::from)).map_err(|error| {
+                    print_exception(py, "the application failed amid its answer", &error);
+                    io::Error::other("the application failed")
+                })
             })?;
         }
-        self.close(py);
         Ok(())
     }
 

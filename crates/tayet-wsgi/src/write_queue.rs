@@ -107,7 +107,7 @@ impl WriteQueue {
 struct Sender(Arc<WriteQueue>);
 
 impl Sender {
-    fn send(self, out: &mut BodyWriter) -> io::Result<()> {
+    fn send(self, out: &mut BodyWriter<'_>) -> io::Result<()> {
         while let Some(block) = self.0.next()? {
             out.write_all(&block)?;
             out.flush()?;
