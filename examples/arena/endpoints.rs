@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use tayet::metrics::Metrics;
-use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, health, post};
+use tayet::{BodyStream, Bytes, Error, Files, Json, Path, Query, Router, StatusCode, get, health, post};
 
 use crate::items::{self, Listing};
 use crate::sockets;
@@ -19,9 +19,9 @@ const MAX_SPIN_US: u64 = 1_000_000;
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
-/// All endpoints.
-pub(crate) fn router() -> Router {
-    Router::new()
+/// All endpoints; `/static` serves the files of a directory, if there is one.
+pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
+    let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
         .route("/baseline11", get(sum).post(sum))
@@ -34,7 +34,11 @@ pub(crate) fn router() -> Router {
         .merge(sockets::router())
         .get("/metrics", Metrics::new())
         .get("/healthz", health::live)
-        .get("/readyz", health::ready)
+        .get("/readyz", health::ready);
+    Ok(match files {
+        Some(directory) => router.nest("/static", Files::open(directory)?),
+        None => router,
+    })
 }
 
 #[derive(Deserialize)]
