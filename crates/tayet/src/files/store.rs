@@ -201,7 +201,7 @@ impl Entry {
             return &self.plain;
         }
         let offered: Vec<_> = self.siblings.iter().filter_map(|form| form.coding).collect();
-        let preferred = AcceptEncoding::of(request.headers()).preferred(&offered);
+        let preferred = AcceptEncoding::of(request).preferred(&offered);
         let sibling = self.siblings.iter().find(|form| form.coding == preferred);
         sibling.unwrap_or(&self.plain)
     }
