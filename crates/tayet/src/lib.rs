@@ -75,6 +75,7 @@
 //! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Compression`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
 //! | read a large body, or a form with files | [`BodyStream`], [`Multipart`] |
 //! | write a large answer | [`Body::from_writer`] |
+//! | serve files | [`Files`] for a directory, [`Response::file`] for one |
 //! | hold WebSockets | [`Router::websocket`], [`WebSocketHandler`], [`WebSocketUpgrade`] |
 //! | tell many at once | [`Topics`], [`Sse`] |
 //! | answer later, from another thread | [`Request::defer`] |
@@ -100,6 +101,7 @@ mod context;
 mod endpoint;
 mod error;
 mod extract;
+pub mod files;
 mod handler;
 pub mod health;
 mod html;
@@ -141,6 +143,7 @@ pub use extract::{
     BodyStream, Cookies, Extension, Form, FromRef, FromRequest, FromRequestParts, Host, Json, Path, Query,
     RemoteAddr, Scheme, State, ViaParts, ViaRequest,
 };
+pub use files::Files;
 pub use handler::{Configured, Handler, WithRequest};
 pub use html::Html;
 pub use into_response::{AppendHeaders, IntoResponse, IntoResponseParts};
