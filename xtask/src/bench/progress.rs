@@ -51,8 +51,6 @@ pub(super) struct Bar {
 
 impl Bar {
     pub(super) fn new(unit: &'static str, total: u64) -> Self {
-        // What is being measured stands on the line above.
-        println!();
         Self { unit, total }
     }
 

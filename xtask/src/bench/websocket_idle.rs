@@ -109,7 +109,11 @@ fn gather(
     shares: &[u32],
     start: impl Fn() -> anyhow::Result<Server>,
 ) -> anyhow::Result<Vec<Pair>> {
-    let bar = (shares.len() > 1).then(|| Bar::new("sockets", u64::from(idle.sockets)));
+    let bar = (shares.len() > 1).then(|| {
+        // What is being measured stands on the line above.
+        println!();
+        Bar::new("sockets", u64::from(idle.sockets))
+    });
     let mut pairs = Vec::new();
     for (process, &sockets) in (0..).zip(shares) {
         harness.check_interrupt()?;
