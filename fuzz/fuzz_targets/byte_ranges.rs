@@ -4,12 +4,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-
-use crate::byte_ranges::{ByteRanges, MAX_BYTE_RANGES};
-
-// The file alone, in place of the crate with all that it depends on.
-#[path = "../../crates/tayet/src/files/byte_ranges.rs"]
-mod byte_ranges;
+use tayet::files::{ByteRanges, MAX_BYTE_RANGES};
 
 #[derive(Arbitrary, Debug)]
 struct Case<'a> {

@@ -2,6 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
+use crate::fragments::assemble;
+
 /// Bytes made of fragments of HTTP/1 and of anything else, so that a short run from nothing gets past the
 /// first line.
 #[derive(Debug)]
@@ -60,16 +62,6 @@ const FRAGMENTS: [&[u8]; 48] = [
 
 impl<'a> Arbitrary<'a> for Http1Bytes {
     fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        let mut bytes = Vec::new();
-        while let Some(&choice) = input.peek_bytes(1).and_then(<[u8]>::first) {
-            input.bytes(1)?;
-            match FRAGMENTS.get(usize::from(choice)) {
-                Some(fragment) => bytes.extend_from_slice(fragment),
-                // Most text stands for itself, so that what the fuzzer learns from comparisons is of use.
-                None if choice < 0xc0 => bytes.push(choice),
-                None => bytes.extend(input.bytes(usize::from(choice & 0x0f).min(input.len()))?),
-            }
-        }
-        Ok(Self(bytes))
+        assemble(input, &FRAGMENTS).map(Self)
     }
 }

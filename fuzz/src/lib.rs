@@ -1,8 +1,11 @@
 //! What the fuzz targets share.
 
+mod content;
+mod fragments;
 mod http1;
 mod websocket;
 
+pub use content::{AcceptEncodingText, MultipartBytes};
 pub use http1::Http1Bytes;
 pub use websocket::{Agreement, Frame, Outcome, outcome};
 

@@ -187,6 +187,7 @@ def test_the_command_serves_an_application(start_tayet: Start, root: Path) -> No
     (root / "index.html").write_text("app")
     (root / "app.js").write_text("plain")
     (root / "app.js.br").write_bytes(b"brotli")
+    (root / "style.css").write_text("a{}" * KIB)
     server = start_tayet("serve", str(root), "--spa", "--compress", "--listen", "127.0.0.1:0")
     assert server.get("/users/7") == b"app"
     with server.connect() as peer:
@@ -196,6 +197,11 @@ def test_the_command_serves_an_application(start_tayet: Start, root: Path) -> No
         response = peer.response()
         assert (response.body, response.get("content-encoding")) == (b"brotli", "br")
         assert response.get("vary").lower() == "accept-encoding"
+        peer.request("GET", "/style.css", Accept_Encoding="gzip")
+        response = peer.response()
+        assert response.get("content-encoding") == "gzip" and len(response.body) < KIB
+        peer.request("GET", "/style.css", Accept_Encoding="gzip", If_None_Match=response.get("etag"))
+        assert peer.response().status == 304
 
 
 def drain(peer: Peer) -> int:

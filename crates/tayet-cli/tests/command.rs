@@ -34,14 +34,19 @@ struct Running {
 impl Running {
     fn start(mut command: Command) -> Self {
         let mut process = command.spawn().unwrap();
-        let mut output = BufReader::new(process.stdout.take().unwrap());
-        let mut said = String::new();
-        loop {
-            let before = said.len();
-            assert!(output.read_line(&mut said).unwrap() > 0, "it ended before it listened: {said:?}");
-            if let Some(address) = said[before..].trim_end().strip_prefix("listening on http://") {
-                let address = address.to_owned();
-                return Self { process, address, output, said };
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut running = Self { process, output, address: String::new(), said: String::new() };
+        running.wait_until_it_listens();
+        running
+    }
+
+    fn wait_until_it_listens(&mut self) {
+        while self.address.is_empty() {
+            let before = self.said.len();
+            let count = self.output.read_line(&mut self.said).unwrap();
+            assert!(count > 0, "it ended before it listened: {:?}", self.said);
+            if let Some(address) = self.said[before..].trim_end().strip_prefix("listening on http://") {
+                self.address = address.to_owned();
             }
         }
     }

@@ -212,7 +212,8 @@ fn may_be_encoded(response: &Response) -> bool {
     let has_content = !status.is_informational()
         && status != StatusCode::NO_CONTENT
         && status != StatusCode::RESET_CONTENT
-        && response.body().length() != Some(0);
+        && response.body().length() != Some(0)
+        && !response.body().is_session();
     let headers = response.headers();
     has_content
         && status != StatusCode::PARTIAL_CONTENT
