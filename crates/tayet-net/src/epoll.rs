@@ -20,13 +20,13 @@ use crate::{
 };
 
 /// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
-const RECEIVE_BYTES: usize = 64 * 1024;
+pub(crate) const RECEIVE_BYTES: usize = 64 * 1024;
 
 /// Events taken from the kernel in one go.
 const EVENTS: usize = 512;
 
 /// Connections accepted from one listener before others get their turn.
-const ACCEPTS_A_TURN: usize = 64;
+pub(crate) const ACCEPTS_A_TURN: usize = 64;
 
 /// Multiplexes with epoll, edge-triggered: each connection is registered once, for all that may happen to it, and read
 /// until the kernel has no more.
@@ -416,6 +416,3 @@ fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> C
     let sent = outgoing.sent + result.as_ref().copied().unwrap_or(0);
     Completion::Sent(token, Outgoing { sent, ..outgoing }, result)
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,10 @@
 
 mod address;
 mod driver;
+#[cfg(test)]
+mod driver_tests;
 mod epoll;
+mod io_uring;
 mod listener;
 mod moment;
 mod socket;
@@ -15,6 +18,7 @@ mod thread_activity;
 mod timer;
 mod waker;
 
+pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
 pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;
