@@ -26,6 +26,7 @@ enum Layer {
 const LAYERS: &[(&str, Layer)] = &[
     ("tayet-net", Layer::Net),
     ("tayet-http1", Layer::Protocol),
+    ("tayet-websocket", Layer::Protocol),
     ("tayet-engine", Layer::Engine),
     ("tayet", Layer::Facade),
     ("tayet-cli", Layer::Product),

@@ -49,6 +49,16 @@ pub(crate) enum BodyFraming {
     UntilClose,
 }
 
+impl BodyFraming {
+    /// How many bytes its writer must write, if that is said.
+    pub(crate) fn length(self) -> Option<u64> {
+        match self {
+            Self::Sized(length) => Some(length),
+            Self::Chunked | Self::UntilClose => None,
+        }
+    }
+}
+
 /// An answer on its way: what was not sent yet.
 #[derive(Debug)]
 pub(crate) struct Unsent {

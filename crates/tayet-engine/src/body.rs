@@ -4,8 +4,12 @@ use std::fmt;
 use std::io::{self, Read};
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use crate::BodyWriter;
+
+/// How much [`Body::from_reader`] reads at a time.
+const READ_BYTES: usize = 64 * 1024;
 
 /// The body of a response: bytes, or something that a worker writes while it is sent.
 ///
@@ -34,7 +38,7 @@ pub(crate) enum Kind {
     },
 }
 
-pub(crate) type Write = Box<dyn FnOnce(&mut BodyWriter) -> io::Result<()> + Send>;
+pub(crate) type Write = Box<dyn FnOnce(&mut BodyWriter<'_>) -> io::Result<()> + Send>;
 
 impl Body {
     /// No body.
@@ -45,21 +49,22 @@ impl Body {
     /// A body of unknown length that `write` writes, on a worker: chunked for HTTP/1.1, to the connection's end for
     /// HTTP/1.0. A slow client blocks the writer and nothing else. An error, or a panic, cuts the connection, so that the
     /// client can tell.
-    pub fn from_writer(write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static) -> Self {
+    pub fn from_writer(write: impl FnOnce(&mut BodyWriter<'_>) -> io::Result<()> + Send + 'static) -> Self {
         Self(Kind::Written { length: None, write: Box::new(write) })
     }
 
     /// The same with a length, in bytes, that is sent as `Content-Length`. Writing more or less is an error.
     pub fn from_writer_sized(
         length: u64,
-        write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static,
+        write: impl FnOnce(&mut BodyWriter<'_>) -> io::Result<()> + Send + 'static,
     ) -> Self {
         Self(Kind::Written { length: Some(length), write: Box::new(write) })
     }
 
-    /// A body of unknown length, read to its end on a worker while it is sent.
-    pub fn from_reader(mut reader: impl Read + Send + 'static) -> Self {
-        Self::from_writer(move |out| io::copy(&mut reader, out).map(drop))
+    /// A body of unknown length, read to its end on a worker while it is sent. What a reader gives in small pieces, as a
+    /// pipe does, is sent piece by piece.
+    pub fn from_reader(reader: impl Read + Send + 'static) -> Self {
+        Self::from_writer(move |out| copy(reader, out))
     }
 
     /// How many bytes it has, if that is known.
@@ -80,11 +85,101 @@ impl Body {
         }
     }
 
+    /// Writes it to `out`, as it would be sent, and gives its trailer fields if it has any. For middleware that changes
+    /// what a body is made of: written to a [`BodyWriter`] in a body of its own, it is still sent while it is written.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out` and of the body's own writer, and when that one does not keep to its length.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tayet_engine::Body;
+    ///
+    /// fn underlined(body: Body) -> Body {
+    ///     Body::from_writer(|out| {
+    ///         body.write_to(out)?;
+    ///         std::io::Write::write_all(out, b"\n=====\n")
+    ///     })
+    /// }
+    /// assert_eq!(underlined(Body::from("Tayet")).into_bytes(100).unwrap(), "Tayet\n=====\n");
+    /// ```
+    pub fn write_to(self, out: &mut dyn io::Write) -> io::Result<Option<Box<HeaderMap>>> {
+        match self.0 {
+            Kind::Empty => Ok(None),
+            Kind::Bytes(bytes) => out.write_all(&bytes).map(|()| None),
+            Kind::Written { length, write } => {
+                let mut writer = BodyWriter::new(out, length);
+                write(&mut writer)?;
+                writer.finish()
+            }
+        }
+    }
+
+    /// The whole body in memory; what is written is written now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Body::write_to`], and [`io::ErrorKind::FileTooLarge`] for more than `max_bytes`.
+    pub fn into_bytes(self, max_bytes: usize) -> io::Result<Bytes> {
+        if self.length().is_some_and(|length| length > max_bytes as u64) {
+            return Err(too_large(max_bytes));
+        }
+        if let Kind::Bytes(bytes) = self.0 {
+            return Ok(bytes);
+        }
+        let mut memory = Memory { bytes: Vec::new(), max_bytes };
+        self.write_to(&mut memory)?;
+        Ok(memory.bytes.into())
+    }
+
     /// Takes it out, leaving no body.
     #[must_use]
     pub fn take(&mut self) -> Self {
         std::mem::take(self)
     }
+}
+
+/// Copies, and sends what a read gives short of what it could: no more is there at the moment.
+fn copy(mut reader: impl Read, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let count = match reader.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        out.write_all(&buffer[..count])?;
+        if count < buffer.len() {
+            out.flush()?;
+        }
+    }
+}
+
+/// Where [`Body::into_bytes`] writes to.
+struct Memory {
+    bytes: Vec<u8>,
+    max_bytes: usize,
+}
+
+impl io::Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.max_bytes - self.bytes.len() {
+            return Err(too_large(self.max_bytes));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn too_large(max_bytes: usize) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("the body is larger than {max_bytes} bytes"))
 }
 
 impl fmt::Debug for Body {
@@ -130,5 +225,64 @@ impl From<&'static [u8]> for Body {
 impl From<()> for Body {
     fn from((): ()) -> Self {
         Self::empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_body_of_any_kind_is_taken_into_memory_up_to_a_limit() {
+        let bodies: [fn() -> Body; 4] = [
+            || Body::from("12345"),
+            || Body::from_writer(|out| out.write_all(b"12345")),
+            || Body::from_writer_sized(5, |out| out.write_all(b"12345")),
+            || Body::from_reader(&b"12345"[..]),
+        ];
+        for body in bodies {
+            assert_eq!(body().into_bytes(5).unwrap(), "12345");
+            assert_eq!(body().into_bytes(4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        }
+        assert_eq!(Body::empty().into_bytes(0).unwrap(), "");
+    }
+
+    #[test]
+    fn a_body_without_its_length_is_an_error() {
+        assert!(Body::from_writer_sized(5, |out| out.write_all(b"1234")).into_bytes(9).is_err());
+    }
+
+    #[test]
+    fn trailers_come_with_the_body() {
+        let body = Body::from_writer(|out| {
+            out.trailers_mut().insert("x-sum", 15.into());
+            Ok(())
+        });
+        assert_eq!(body.write_to(&mut Vec::new()).unwrap().unwrap()["x-sum"], "15");
+    }
+
+    /// Records what it is given, and when it is flushed.
+    struct Recorder(Vec<String>);
+
+    impl io::Write for Recorder {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(format!("{} bytes", bytes.len()));
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.push("flush".to_owned());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_reader_gives_piece_by_piece_is_sent_piece_by_piece() {
+        let mut recorder = Recorder(Vec::new());
+        let pieces = (&b"ab"[..]).chain(io::repeat(b'x').take(READ_BYTES as u64)).chain(&b"c"[..]);
+        Body::from_reader(pieces).write_to(&mut recorder).unwrap();
+        assert_eq!(recorder.0, ["2 bytes", "flush", "65536 bytes", "1 bytes", "flush"]);
     }
 }

@@ -1,182 +1,102 @@
-//! Writing a response's body while it is sent.
+//! Writing a response's body.
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::time::Duration;
 
-use tayet_net::Socket;
+use http::HeaderMap;
 
-use crate::answer::BodyFraming;
-
-/// Bytes gathered before they are sent as one chunk.
-const CHUNK_BYTES: usize = 16 * 1024;
-
-/// Where a written body goes: blocks while the client takes no more.
+/// Where a response's body is written to: blocks while the client takes no more.
 ///
 /// What is written is gathered into chunks of 16 KiB; [`Write::flush`] sends what there is. Errors mean that the client
 /// has gone, or took nothing for [`Limits::write_stall_timeout_ms`](crate::Limits::write_stall_timeout_ms).
-pub struct BodyWriter {
-    socket: Arc<dyn Socket>,
-    stall_timeout: Duration,
-    framing: BodyFraming,
-    /// What is left of a sized body.
-    remaining: u64,
-    sent_bytes: u64,
-    /// The response's head at first, then what has been gathered.
-    pending: Vec<u8>,
-    gathered: Vec<u8>,
+///
+/// # Examples
+///
+/// ```
+/// use std::io::Write;
+/// use tayet_engine::Body;
+///
+/// let body = Body::from_writer(|out| {
+///     for line in ["one", "two"] {
+///         writeln!(out, "{line}")?;
+///         out.flush()?;
+///     }
+///     out.trailers_mut().insert("x-lines", 2.into());
+///     Ok(())
+/// });
+/// assert_eq!(body.into_bytes(1_000).unwrap(), "one\ntwo\n");
+/// ```
+pub struct BodyWriter<'a> {
+    out: &'a mut dyn Write,
+    /// What is left of a body whose length is known.
+    remaining_bytes: Option<u64>,
+    trailers: Option<Box<HeaderMap>>,
 }
 
-impl BodyWriter {
-    /// `head` is sent with the first chunk.
-    pub(crate) fn new(
-        socket: Arc<dyn Socket>,
-        stall_timeout: Duration,
-        framing: BodyFraming,
-        head: Vec<u8>,
-    ) -> Self {
-        let remaining = if let BodyFraming::Sized(length) = framing { length } else { u64::MAX };
-        Self { socket, stall_timeout, framing, remaining, sent_bytes: 0, pending: head, gathered: Vec::new() }
+impl<'a> BodyWriter<'a> {
+    /// A writer of `length` bytes, or as many as come.
+    pub(crate) fn new(out: &'a mut dyn Write, length: Option<u64>) -> Self {
+        Self { out, remaining_bytes: length, trailers: None }
     }
 
-    /// Ends the body. Returns how many bytes were sent, head and framing included.
-    pub(crate) fn finish(mut self) -> io::Result<u64> {
-        if matches!(self.framing, BodyFraming::Sized(_)) && self.remaining > 0 {
-            return Err(io::Error::other(format!(
-                "the body is {} bytes shorter than its length",
-                self.remaining
-            )));
-        }
-        self.frame_gathered();
-        if self.framing == BodyFraming::Chunked {
-            tayet_http1::encode_last_chunk(&mut self.pending, None);
-        }
-        self.send_pending()?;
-        Ok(self.sent_bytes)
+    /// Fields that are sent behind the body (RFC 9110 section 6.5), such as a checksum of it.
+    ///
+    /// They are sent where the body is chunked: of unknown length, and for HTTP/1.1. Elsewhere they are left out, and so
+    /// are fields that may not stand in a trailer. Name them in the response's `Trailer` field; proxies may drop them.
+    pub fn trailers_mut(&mut self) -> &mut HeaderMap {
+        self.trailers.get_or_insert_default()
     }
 
-    fn frame_gathered(&mut self) {
-        match self.framing {
-            BodyFraming::Chunked if self.gathered.is_empty() => {}
-            BodyFraming::Chunked => tayet_http1::encode_chunk(&mut self.pending, &self.gathered),
-            BodyFraming::Sized(_) | BodyFraming::UntilClose => self.pending.extend_from_slice(&self.gathered),
-        }
-        self.gathered.clear();
-    }
-
-    fn send_pending(&mut self) -> io::Result<()> {
-        let mut rest = &self.pending[..];
-        while !rest.is_empty() {
-            match self.socket.send(rest, &[]) {
-                Ok(count) => {
-                    rest = &rest[count..];
-                    self.sent_bytes += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.wait_writable(self.stall_timeout)?;
-                }
-                Err(error) => return Err(error),
+    /// Ends the body, which must have its length by now. Gives its trailer fields.
+    pub(crate) fn finish(self) -> io::Result<Option<Box<HeaderMap>>> {
+        match self.remaining_bytes {
+            None | Some(0) => Ok(self.trailers),
+            Some(missing) => {
+                Err(io::Error::other(format!("the body is {missing} bytes shorter than its length")))
             }
         }
-        self.pending.clear();
-        Ok(())
     }
 }
 
-impl Write for BodyWriter {
+impl Write for BodyWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() as u64 > self.remaining {
+        if self.remaining_bytes.is_some_and(|remaining| bytes.len() as u64 > remaining) {
             return Err(io::Error::other("the body is longer than its length"));
         }
-        if let BodyFraming::Sized(_) = self.framing {
-            self.remaining -= bytes.len() as u64;
+        let count = self.out.write(bytes)?;
+        if let Some(remaining) = &mut self.remaining_bytes {
+            *remaining -= count as u64;
         }
-        self.gathered.extend_from_slice(bytes);
-        if self.gathered.len() >= CHUNK_BYTES {
-            self.flush()?;
-        }
-        Ok(bytes.len())
+        Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.frame_gathered();
-        self.send_pending()
+        self.out.flush()
     }
 }
 
-impl fmt::Debug for BodyWriter {
+impl fmt::Debug for BodyWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BodyWriter").field("framing", &self.framing).finish_non_exhaustive()
+        f.debug_struct("BodyWriter").field("remaining_bytes", &self.remaining_bytes).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
 
-    /// Takes a few bytes at a time and blocks in between.
-    #[derive(Default)]
-    struct Slow {
-        taken: Mutex<Vec<u8>>,
-        turn: Mutex<bool>,
-        is_stalled: bool,
-    }
-
-    impl Socket for Slow {
-        fn send(&self, bytes: &[u8], _: &[u8]) -> io::Result<usize> {
-            let mut turn = self.turn.lock().unwrap();
-            *turn = !*turn;
-            if *turn || self.is_stalled {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            let count = bytes.len().min(7);
-            self.taken.lock().unwrap().extend_from_slice(&bytes[..count]);
-            Ok(count)
-        }
-
-        fn wait_writable(&self, _: Duration) -> io::Result<()> {
-            if self.is_stalled { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
-        }
-
-        fn shutdown(&self) {}
-    }
-
-    fn writer(socket: &Arc<Slow>, framing: BodyFraming) -> BodyWriter {
-        BodyWriter::new(Arc::clone(socket) as _, Duration::from_secs(1), framing, b"HEAD|".to_vec())
-    }
-
     #[test]
-    fn chunks_follow_the_head() {
-        let socket = Arc::new(Slow::default());
-        let mut writer = writer(&socket, BodyFraming::Chunked);
-        writer.write_all(b"abc").unwrap();
-        writer.flush().unwrap();
-        writer.write_all(b"0123456789").unwrap();
-        writer.finish().unwrap();
-        assert_eq!(*socket.taken.lock().unwrap(), b"HEAD|3\r\nabc\r\na\r\n0123456789\r\n0\r\n\r\n");
-    }
-
-    #[test]
-    fn a_sized_body_must_be_as_long_as_it_says() {
-        let socket = Arc::new(Slow::default());
-        let mut short = writer(&socket, BodyFraming::Sized(4));
+    fn a_body_of_known_length_must_have_it() {
+        let mut out = Vec::new();
+        let mut short = BodyWriter::new(&mut out, Some(4));
         short.write_all(b"abc").unwrap();
         assert!(short.write_all(b"de").is_err());
         assert!(short.finish().is_err());
-        let mut exact = writer(&socket, BodyFraming::Sized(4));
+        out.clear();
+        let mut exact = BodyWriter::new(&mut out, Some(4));
         exact.write_all(b"abcd").unwrap();
+        assert!(exact.write_all(b"e").is_err());
         exact.finish().unwrap();
-        assert_eq!(*socket.taken.lock().unwrap(), b"HEAD|abcd");
-    }
-
-    #[test]
-    fn a_client_that_takes_nothing_is_an_error() {
-        let socket = Arc::new(Slow { is_stalled: true, ..Slow::default() });
-        let mut writer = writer(&socket, BodyFraming::UntilClose);
-        writer.write_all(b"abc").unwrap();
-        assert_eq!(writer.flush().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(out, b"abcd");
     }
 }

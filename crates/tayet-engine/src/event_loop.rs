@@ -30,9 +30,9 @@ use crate::{ExecutionModel, Request};
 /// Heads kept for later requests, so that these need no memory of their own.
 pub(crate) const MAX_SPARE_HEADS: usize = 64;
 
-/// Looks at what has come, without waiting, before a draining loop closes its listeners and its idle connections: the
-/// first accepts what stands in the queue, the second reads what those connections have sent.
-const DRAIN_SWEEPS: u32 = 3;
+/// Looks at what has come before a draining loop closes its listeners and its idle connections, however late it comes to
+/// them: the first accepts what stands in the queue, the second reads what those connections have sent.
+const DRAIN_LOOKS: u32 = 3;
 
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
@@ -72,8 +72,8 @@ pub(crate) struct Loop {
     pub(crate) now_ms: u64,
     /// When the loop gives up on what is under way; `Some` while it drains.
     pub(crate) stop_at_ms: Option<u64>,
-    /// Turns left to take in what had come before the loop was told to drain.
-    sweeps_left: u32,
+    /// While a draining loop still takes in what is on its way to it.
+    grace: Option<Grace>,
     mailbox: Arc<Mailbox>,
     inbox: VecDeque<Message>,
     taken: Vec<Message>,
@@ -90,6 +90,13 @@ pub(crate) enum Sending {
     Pending,
     /// The connection is closed.
     Failed,
+}
+
+/// The first part of draining.
+struct Grace {
+    until_ms: u64,
+    /// Looks at what has come that are still to be taken, be it late.
+    looks_left: u32,
 }
 
 /// The connection whose input is being read.
@@ -135,7 +142,7 @@ impl Loop {
             now,
             now_ms,
             stop_at_ms: None,
-            sweeps_left: 0,
+            grace: None,
             inbox: VecDeque::new(),
             taken: Vec::new(),
             timers: TimerWheel::new(now_ms),
@@ -201,13 +208,13 @@ impl Loop {
         if !self.rejected.is_empty() {
             return true;
         }
-        if self.sweeps_left > 0 {
-            self.sweep();
-            return true;
-        }
+        self.end_grace();
         if self.is_done() {
             self.close_all();
             return false;
+        }
+        if let Some(grace) = &mut self.grace {
+            grace.looks_left = grace.looks_left.saturating_sub(1);
         }
         if self.mailbox.fall_asleep() {
             self.shared.monitor.loop_sleeps(self.index);
@@ -230,12 +237,15 @@ impl Loop {
     }
 
     fn is_done(&self) -> bool {
-        self.stop_at_ms.is_some_and(|stop_at_ms| self.connections.len() == 0 || self.now_ms >= stop_at_ms)
+        let has_nothing_left = self.grace.is_none() && self.connections.len() == 0;
+        self.stop_at_ms.is_some_and(|stop_at_ms| has_nothing_left || self.now_ms >= stop_at_ms)
     }
 
     fn next_look_in(&self) -> Option<Duration> {
         let until = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(self.now_ms));
-        let others = [self.stop_at_ms, self.accept_again_at_ms].into_iter().flatten().map(until);
+        let grace_until_ms = self.grace.as_ref().map(|grace| grace.until_ms);
+        let others =
+            [self.stop_at_ms, grace_until_ms, self.accept_again_at_ms].into_iter().flatten().map(until);
         others.chain(self.timers.next_in(self.now_ms)).min()
     }
 
@@ -355,21 +365,17 @@ impl Loop {
     }
 
     /// From now on every answer is its connection's last. What has been sent to us already, be it on connections that wait
-    /// to be accepted, is taken in first.
+    /// to be accepted, or is on its way, is taken in first.
     fn drain(&mut self) {
         self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
-        self.sweeps_left = DRAIN_SWEEPS;
+        let until_ms = self.now_ms + self.shared.limits.shutdown_grace_ms;
+        self.grace = Some(Grace { until_ms, looks_left: DRAIN_LOOKS });
     }
 
-    /// One of the last looks at what has come; behind the last there are no new connections, and those that wait for
-    /// nothing are closed.
-    fn sweep(&mut self) {
-        self.sweeps_left -= 1;
-        if let Err(error) = self.driver.wait(Some(Duration::ZERO)) {
-            tracing::error!(%error, "the poller failed");
-        }
-        self.set_now();
-        if self.sweeps_left > 0 {
+    /// Behind the grace of a draining loop there are no new connections, and those that wait for nothing are closed.
+    fn end_grace(&mut self) {
+        let now_ms = self.now_ms;
+        if self.grace.take_if(|grace| grace.looks_left == 0 && grace.until_ms <= now_ms).is_none() {
             return;
         }
         self.driver.stop_accepting();

@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod body_plan;
+mod body_wire;
 mod body_writer;
 mod clock;
 mod connection;

@@ -60,6 +60,9 @@ pub struct Limits {
     pub retry_after_seconds: u32,
     /// How long shutdown waits for requests under way. Default 30,000 ms.
     pub shutdown_deadline_ms: u64,
+    /// How long after the call for shutdown new connections and requests that were on their way are still taken in.
+    /// Default 100 ms.
+    pub shutdown_grace_ms: u64,
     /// How long an idle worker of the elastic pool is kept. Default 10,000 ms.
     pub worker_idle_timeout_ms: u64,
 }
@@ -87,6 +90,7 @@ impl Default for Limits {
             queue_capacity: 4_096,
             retry_after_seconds: 1,
             shutdown_deadline_ms: 30_000,
+            shutdown_grace_ms: 100,
             worker_idle_timeout_ms: 10_000,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fmt;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub struct Request {
     exchange: u32,
     max_body_bytes: usize,
     body: RequestBody,
+    /// Of a body that was put in the place of the one that came.
+    replaced_length: Option<BodyLength>,
     uri: OnceCell<Box<Uri>>,
     headers: OnceCell<Box<HeaderMap>>,
     extensions: Option<Box<Extensions>>,
@@ -60,6 +63,7 @@ impl Request {
             exchange,
             max_body_bytes,
             body,
+            replaced_length: None,
             uri: OnceCell::new(),
             headers: OnceCell::new(),
             extensions: None,
@@ -128,9 +132,10 @@ impl Request {
         self.headers.get_mut().expect("just made")
     }
 
-    /// The length of the body by its head: `None` where only its end will tell (chunked).
+    /// The length of the body by its head: `None` where only its end will tell (chunked), or that of a body that was put in
+    /// its place.
     pub fn content_length(&self) -> Option<u64> {
-        match self.head.body_length() {
+        match self.replaced_length.unwrap_or_else(|| self.head.body_length()) {
             BodyLength::None => Some(0),
             BodyLength::Fixed(length) => Some(length),
             BodyLength::Chunked => None,
@@ -158,7 +163,17 @@ impl Request {
 
     /// Puts a body in, such as one that middleware has decoded.
     pub fn set_body(&mut self, bytes: impl Into<Bytes>) {
-        self.body = RequestBody::whole(bytes.into(), None);
+        let bytes = bytes.into();
+        self.replaced_length = Some(BodyLength::Fixed(bytes.len() as u64));
+        self.body = RequestBody::whole(bytes, None);
+    }
+
+    /// Puts a body in that is read while the handler reads it, such as what [`Request::take_body`] gave, decoded. Where the
+    /// reader fails with an error that was made of a [`BodyError`], the handler gets that one, else
+    /// [`BodyError::Undecodable`].
+    pub fn set_body_reader(&mut self, reader: impl Read + Send + 'static) {
+        self.replaced_length = Some(BodyLength::Chunked);
+        self.body = RequestBody::from_reader(reader);
     }
 
     /// Most bytes that [`Request::bytes`] reads.

@@ -14,6 +14,7 @@ use tayet_net::{Moment, Outgoing, ThreadActivity};
 
 use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
 use crate::body::Write;
+use crate::body_wire::BodyWire;
 use crate::clock::DateCache;
 use crate::event_loop::{Loop, Step};
 use crate::mailbox::{Message, Outcome, Record};
@@ -267,10 +268,12 @@ fn write_body(
 ) -> Outcome {
     let Some(socket) = peer.socket() else { return Outcome::Broken };
     let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
-    let mut writer = BodyWriter::new(Arc::clone(socket), stall_timeout, framing, head);
+    let mut wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
     let written = catch_unwind(AssertUnwindSafe(|| {
+        let mut writer = BodyWriter::new(&mut wire, framing.length());
         write(&mut writer)?;
-        writer.finish()
+        let trailers = writer.finish()?;
+        wire.finish(trailers.as_deref())
     }));
     match written {
         Ok(Ok(bytes)) => Outcome::Sent { keep_alive, bytes },

@@ -93,6 +93,7 @@
 mod app;
 mod automatic;
 mod config;
+mod content_coding;
 mod context;
 mod endpoint;
 mod error;
@@ -126,6 +127,7 @@ pub use tayet_engine::{
 };
 
 pub use config::{Config, ConfigError};
+pub use content_coding::{AcceptEncoding, ContentCoding};
 pub use context::Context;
 pub use error::{Error, OrStatus, Result};
 pub use extract::{

@@ -1,5 +1,6 @@
 //! Testing applications without sockets.
 
+use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tayet_engine::{RequestBuilder, Service};
 
 use crate::app::App;
-use crate::{Request, Response, Router};
+use crate::{Body, Request, Response, Router};
 
 /// Asks a router, on the thread of the test: no sockets, no server.
 ///
@@ -113,15 +114,26 @@ impl TestRequest<'_> {
         if let Some(max_body_bytes) = self.app.settings(found.route).max_body_bytes {
             request.set_max_body_bytes(max_body_bytes);
         }
-        TestResponse { response: self.app.call(&mut request), is_head: self.method == Method::HEAD }
+        let mut response = self.app.call(&mut request);
+        let body = response.body_mut().take();
+        let body = if self.method == Method::HEAD { Body::empty() } else { body };
+        TestResponse { response, unread: RefCell::new(body), content: OnceCell::new() }
     }
 }
 
-/// A response that has come.
+/// A response that has come. A body that is made by a writer ([`Body::from_writer`]) is written when it is first asked for.
 #[derive(Debug)]
 pub struct TestResponse {
+    /// Without its body.
     response: Response,
-    is_head: bool,
+    unread: RefCell<Body>,
+    content: OnceCell<Content>,
+}
+
+#[derive(Debug)]
+struct Content {
+    bytes: Vec<u8>,
+    trailers: HeaderMap,
 }
 
 impl TestResponse {
@@ -144,13 +156,20 @@ impl TestResponse {
     ///
     /// # Panics
     ///
-    /// When it is made by a writer ([`Body::from_writer`](crate::Body::from_writer)).
+    /// When its writer fails.
     #[track_caller]
     pub fn bytes(&self) -> &[u8] {
-        if self.is_head {
-            return &[];
-        }
-        self.response.body().as_bytes().expect("a body that is not made by a writer")
+        &self.content().bytes
+    }
+
+    /// The fields behind the body ([`BodyWriter::trailers_mut`](crate::BodyWriter::trailers_mut)).
+    ///
+    /// # Panics
+    ///
+    /// As [`TestResponse::bytes`].
+    #[track_caller]
+    pub fn trailers(&self) -> &HeaderMap {
+        &self.content().trailers
     }
 
     /// The body as text.
@@ -173,8 +192,62 @@ impl TestResponse {
         serde_json::from_slice(self.bytes()).expect("a body of JSON")
     }
 
-    /// The response itself.
+    /// The response itself, with its body unless that was asked for before.
     pub fn into_inner(self) -> Response {
-        self.response
+        self.response.with_body(self.unread.into_inner())
+    }
+
+    #[track_caller]
+    fn content(&self) -> &Content {
+        self.content.get_or_init(|| {
+            let mut bytes = Vec::new();
+            let trailers = self.unread.take().write_to(&mut bytes);
+            let trailers = trailers.unwrap_or_else(|error| panic!("the body's writer failed: {error}"));
+            Content { bytes, trailers: trailers.map(|trailers| *trailers).unwrap_or_default() }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn client() -> TestClient {
+        let lines = || {
+            Body::from_writer(|out| {
+                out.write_all(b"one\ntwo\n")?;
+                out.trailers_mut().insert("x-lines", 2.into());
+                Ok(())
+            })
+        };
+        TestClient::new(Router::new().get("/lines", lines))
+    }
+
+    #[test]
+    fn a_written_body_is_read_as_any_other() {
+        let response = client().get("/lines").send();
+        assert_eq!(response.text(), "one\ntwo\n");
+        assert_eq!(response.trailers()["x-lines"], "2");
+        assert_eq!(response.bytes(), b"one\ntwo\n");
+    }
+
+    #[test]
+    fn head_has_no_body() {
+        assert_eq!(client().request(Method::HEAD, "/lines").send().bytes(), b"");
+    }
+
+    #[test]
+    fn the_response_itself_has_its_body() {
+        let body = client().get("/lines").send().into_inner().into_body();
+        assert_eq!(body.into_bytes(100).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "the body's writer failed: the body is 1 bytes shorter than its length")]
+    fn a_writer_that_fails_fails_the_test() {
+        let short = || Body::from_writer_sized(2, |out| out.write_all(b"1"));
+        TestClient::new(Router::new().get("/", short)).get("/").send().bytes();
     }
 }

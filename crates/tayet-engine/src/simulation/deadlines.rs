@@ -284,14 +284,14 @@ fn a_shutdown_waits_for_its_time_and_no_longer() {
     for_each_seed(SEEDS, |seed| {
         let mut random = Random::new(seed);
         let limits = Limits { shutdown_deadline_ms: random.within(0..=20_000), ..limits() };
-        let deadline = ms(limits.shutdown_deadline_ms);
+        let (deadline, grace) = (ms(limits.shutdown_deadline_ms), ms(limits.shutdown_grace_ms));
         let stage = Stage::new(seed, lending_model(&mut random), limits, slow(ms(60_000)));
         let busy = stage.net.add(Client::connecting_at(ms(0)).send(HELLO));
         let idle = stage.net.add(Client::connecting_at(ms(0)));
         let at = ms(random.within(1..=30_000));
         stage.drain_at(at);
         let stage = stage.run();
-        assert_eq!(stage.net.closed_at(idle), Some(at));
+        assert_eq!(stage.net.closed_at(idle), Some(at + grace.min(deadline)));
         assert_within(stage.net.closed_at(busy), at + deadline, ms(1));
     });
 }

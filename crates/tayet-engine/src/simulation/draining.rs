@@ -35,13 +35,39 @@ fn a_drain_at_any_time_gives_right_answers_and_comes_to_its_end() {
 #[test]
 fn a_drain_waits_for_a_report_and_no_longer() {
     let habits = Habits { late_reports: 1_000, handler_us: 50_000..=50_000, ..Habits::default() };
-    let stage = Stage::new(1, ExecutionModel::ThreadPool { threads: 4 }, limits(), habits);
+    let limits = Limits { shutdown_grace_ms: 0, ..limits() };
+    let stage = Stage::new(1, ExecutionModel::ThreadPool { threads: 4 }, limits, habits);
     let client = stage.net.add(Client::connecting_at(ms(0)).send(HELLO));
     // Between the answer, after 50 ms, and the report of it after 100 ms.
     stage.drain_at(ms(75));
     let stage = stage.run();
     assert_eq!(stage.net.transcript(client).arrived_at(0), Some(ms(50)));
     assert_eq!(stage.net.elapsed(), ms(100));
+}
+
+#[test]
+fn what_is_on_its_way_when_a_drain_begins_is_answered_within_the_grace_and_not_beyond() {
+    for_each_seed(100, |seed| {
+        let mut random = Random::new(seed);
+        let limits = Limits { shutdown_grace_ms: 100, ..limits() };
+        let stage = Stage::new(seed, super::any_model(&mut random), limits, Habits::default());
+        stage.drain_at(ms(1_000));
+        let in_time = random.within(1_000..=1_090);
+        let idle = stage.net.add(Client::connecting_at(ms(0)).wait(ms(in_time)).send(HELLO));
+        let new = stage.net.add(Client::connecting_at(ms(in_time)).send(HELLO));
+        let late = stage.net.add(Client::connecting_at(ms(0)).wait(ms(1_200)).send(HELLO));
+        let stage = stage.run();
+        for client in [idle, new] {
+            let answers = stage.net.transcript(client).answers(|_| false).unwrap();
+            assert!(
+                answers.len() == 1 && answers[0].status == 200 && answers[0].closes(),
+                "sent at {in_time}"
+            );
+        }
+        assert!(stage.net.transcript(late).answers(|_| false).unwrap().is_empty());
+        // Handlers take up to 3 ms each, on the loop's thread.
+        assert!(stage.net.closed_at(late).is_some_and(|at| (ms(1_100)..=ms(1_110)).contains(&at)));
+    });
 }
 
 #[test]

@@ -121,7 +121,8 @@ fn a_handler_learns_that_its_client_has_gone() {
         stage.net.add(if random.chance(500) { script.reset() } else { script.close() });
         stage.drain_at(ms(1_000));
         let stage = stage.run();
-        assert!(stage.net.elapsed() <= ms(1_001), "a connection was waited for");
+        let grace_ms = stage.shared.limits.shutdown_grace_ms;
+        assert!(stage.net.elapsed() <= ms(1_001 + grace_ms), "a connection was waited for");
         assert_eq!(stage.busy_workers(), 0);
     });
 }
