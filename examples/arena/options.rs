@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Parser, ValueEnum};
-use tayet::{Address, Config, ExecutionModel};
+use clap::Parser;
+use tayet::{Address, Config, ExecutionModel, IoDriver};
 
 /// An application of small, exact endpoints for benchmarks and for tests over the wire.
 ///
@@ -23,9 +23,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "COUNT")]
     loops: Option<NonZeroUsize>,
 
-    /// How sockets are driven
-    #[arg(long, value_enum, default_value_t = Io::Epoll)]
-    io: Io,
+    /// How sockets are driven: auto, epoll or io_uring
+    #[arg(long, value_name = "DRIVER")]
+    io: Option<IoDriver>,
 
     /// Expect a PROXY protocol header at the start of every connection
     #[arg(long)]
@@ -36,21 +36,9 @@ pub(crate) struct Options {
     trusted_proxies: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Io {
-    Epoll,
-    #[value(name = "io_uring")]
-    IoUring,
-}
-
 impl Options {
     /// The environment's settings, with those of the command line in their place.
     pub(crate) fn config(&self) -> tayet::Result<Config> {
-        if self.io == Io::IoUring {
-            return Err(
-                std::io::Error::other("this version is built without io_uring; use --io epoll").into()
-            );
-        }
         let mut config = Config::new().with_environment()?;
         for (name, text) in self.settings() {
             config = config.with(name, &text)?;
@@ -63,6 +51,7 @@ impl Options {
         [
             ("listen", Some(listen).filter(|listen| !listen.is_empty())),
             ("execution", self.execution.map(|model| model.to_string())),
+            ("io", self.io.map(|io| io.to_string())),
             ("loops", self.loops.map(|loops| loops.to_string())),
             ("proxy_protocol", self.proxy_protocol.then(|| true.to_string())),
             ("trusted_proxies", self.trusted_proxies.clone()),

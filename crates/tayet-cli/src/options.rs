@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use tayet::{AccessLogFormat, Address, Config, ExecutionModel};
+use tayet::{AccessLogFormat, Address, Config, ExecutionModel, IoDriver};
 
 /// Tayet, an application server for code that blocks.
 ///
@@ -37,6 +37,10 @@ pub(crate) struct DemoOptions {
     /// Which threads run handlers: task-pool, thread-pool:THREADS or inline
     #[arg(long, value_name = "MODEL")]
     execution: Option<ExecutionModel>,
+
+    /// How sockets are driven: auto, epoll or io_uring
+    #[arg(long, value_name = "DRIVER")]
+    io: Option<IoDriver>,
 
     /// How many event loops there are
     #[arg(long, value_name = "COUNT")]
@@ -79,6 +83,7 @@ impl DemoOptions {
         [
             ("listen", Some(listen).filter(|listen| !listen.is_empty())),
             ("execution", self.execution.map(|model| model.to_string())),
+            ("io", self.io.map(|io| io.to_string())),
             ("loops", self.loops.map(|loops| loops.to_string())),
             ("access_log", self.access_log.map(|format| format.to_string())),
         ]

@@ -51,4 +51,4 @@ pub use responder::Responder;
 pub use response::Response;
 pub use service::{BodyUse, Captures, Match, Pin, Route, RouteId, Service};
 pub use tayet_http1::{Head, Refusal};
-pub use tayet_net::{Address, InvalidAddress, PeerAddress};
+pub use tayet_net::{Address, InvalidAddress, InvalidIoDriver, IoDriver, PeerAddress};

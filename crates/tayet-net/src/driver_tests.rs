@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A driver that the tests are run on.
-trait Subject: Driver + Sized {
+pub(crate) trait Subject: Driver + Sized {
     /// Most bytes that one completion brings.
     const RECEIVE_BYTES: usize;
 
@@ -96,15 +96,15 @@ on_every_driver!(
 );
 
 /// Longest that a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a test looks for what must not come.
-const SILENCE: Duration = Duration::from_millis(20);
+pub(crate) const SILENCE: Duration = Duration::from_millis(20);
 
-const TOKEN: Token = Token { index: 0, generation: 0 };
-const OTHER: Token = Token { index: 1, generation: 0 };
+pub(crate) const TOKEN: Token = Token { index: 0, generation: 0 };
+pub(crate) const OTHER: Token = Token { index: 1, generation: 0 };
 
-fn listening<D: Subject>() -> (D, SocketAddr) {
+pub(crate) fn listening<D: Subject>() -> (D, SocketAddr) {
     let mut driver = D::open();
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap(), false).unwrap();
     let Address::Ip(address) = *listener.address() else { panic!("an IP address was asked for") };
@@ -113,13 +113,13 @@ fn listening<D: Subject>() -> (D, SocketAddr) {
 }
 
 /// A driver with one connection, and its client.
-fn connected<D: Subject>() -> (D, TcpStream) {
+pub(crate) fn connected<D: Subject>() -> (D, TcpStream) {
     let (mut driver, address) = listening::<D>();
     let client = connect(&mut driver, address, TOKEN);
     (driver, client)
 }
 
-fn connect(driver: &mut impl Driver, address: SocketAddr, token: Token) -> TcpStream {
+pub(crate) fn connect(driver: &mut impl Driver, address: SocketAddr, token: Token) -> TcpStream {
     let client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     match next(driver) {
@@ -133,12 +133,12 @@ fn connect(driver: &mut impl Driver, address: SocketAddr, token: Token) -> TcpSt
 }
 
 /// The next completion, waited for.
-fn next(driver: &mut impl Driver) -> Completion {
+pub(crate) fn next(driver: &mut impl Driver) -> Completion {
     next_within(driver, PATIENCE).expect("nothing came")
 }
 
 /// The next completion, if one comes in this time.
-fn next_within(driver: &mut impl Driver, time: Duration) -> Option<Completion> {
+pub(crate) fn next_within(driver: &mut impl Driver, time: Duration) -> Option<Completion> {
     let end = Moment::now() + time;
     while Moment::now() < end {
         if let Some(completion) = driver.next() {
@@ -150,14 +150,14 @@ fn next_within(driver: &mut impl Driver, time: Duration) -> Option<Completion> {
 }
 
 #[track_caller]
-fn assert_silent(driver: &mut impl Driver) {
+pub(crate) fn assert_silent(driver: &mut impl Driver) {
     if let Some(completion) = next_within(driver, SILENCE) {
         panic!("{completion:?} came");
     }
 }
 
 #[track_caller]
-fn assert_received(driver: &mut impl Driver, token: Token, bytes: &[u8]) {
+pub(crate) fn assert_received(driver: &mut impl Driver, token: Token, bytes: &[u8]) {
     match next(driver) {
         Completion::Received(from) => assert_eq!((from, driver.received()), (token, bytes)),
         other => panic!("{other:?}"),
@@ -165,7 +165,7 @@ fn assert_received(driver: &mut impl Driver, token: Token, bytes: &[u8]) {
 }
 
 /// Receives up to the end of the peer's sending direction.
-fn receive_to_end<D: Subject>(driver: &mut D, token: Token) -> Vec<u8> {
+pub(crate) fn receive_to_end<D: Subject>(driver: &mut D, token: Token) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         match next(driver) {
@@ -179,12 +179,12 @@ fn receive_to_end<D: Subject>(driver: &mut D, token: Token) -> Vec<u8> {
     }
 }
 
-fn pattern(length: usize) -> Vec<u8> {
+pub(crate) fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
 /// Sends from a thread, in pieces of these sizes over and over, then ends.
-fn send_in_pieces(
+pub(crate) fn send_in_pieces(
     mut client: TcpStream,
     bytes: Vec<u8>,
     sizes: &'static [usize],
@@ -205,7 +205,7 @@ fn send_in_pieces(
 }
 
 /// Sends until the kernel takes no more, so that a send is under way.
-fn fill(driver: &mut impl Driver, token: Token, bytes: &[u8]) -> usize {
+pub(crate) fn fill(driver: &mut impl Driver, token: Token, bytes: &[u8]) -> usize {
     let mut outgoing = Outgoing { head: Vec::new(), tail: bytes.to_vec().into(), sent: 0 };
     loop {
         let sent = outgoing.sent;
@@ -222,7 +222,7 @@ fn fill(driver: &mut impl Driver, token: Token, bytes: &[u8]) -> usize {
 }
 
 /// Sends once, and waits for what comes of it.
-fn send(driver: &mut impl Driver, token: Token, outgoing: Outgoing) -> io::Result<usize> {
+pub(crate) fn send(driver: &mut impl Driver, token: Token, outgoing: Outgoing) -> io::Result<usize> {
     match driver.send(token, outgoing) {
         Submitted::Done(_, result) => result,
         Submitted::Pending => match next(driver) {

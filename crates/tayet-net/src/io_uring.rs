@@ -1,16 +1,17 @@
 //! The driver over io_uring: the kernel is told what is wanted, and says what came of it.
 //!
-//! Accepting and receiving are armed once and go on by themselves; what is received lands in a ring of buffers that all
-//! connections of the driver share. Sends that follow each other within a turn are handed over together, with the one
-//! system call that also waits.
+//! Receiving is armed once and goes on by itself; what is received lands in a ring of buffers that all connections of the
+//! driver share. Sends that follow each other within a turn are handed over together, with the one system call that also
+//! waits.
 //!
 //! **A ring that changes its thread.** The kernel does an operation's work on the thread that submitted it. If that thread
 //! is left behind in a handler, it is interrupted for the work, and where it cannot be (it waits for a disk), the work
 //! waits, too. So when another thread drives the ring, all that goes on by itself is armed anew by it ([`Epoch`]), some
 //! connections a turn, and what the earlier one had armed is cancelled. For a while a connection may be received from
 //! twice; the kernel receives and reports under one lock, so that the order is kept. A send never waits in the kernel: it
-//! is tried, and if there is no room, room is waited for, which may be done twice without harm. This is why the ring is set
-//! up without `SINGLE_ISSUER` and `DEFER_TASKRUN`.
+//! is tried, and if there is no room, room is waited for, which may be done twice without harm. Listeners are watched and
+//! not accepted from by the ring: of those who accept, the kernel wakes but one, and that might be the one who is stuck.
+//! All of this is why the ring is set up without `SINGLE_ISSUER` and `DEFER_TASKRUN`.
 
 mod operation;
 mod source;
@@ -35,12 +36,14 @@ pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 pub use self::unavailable::Unavailable;
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, Completion, Driver, Listener, Moment, Outgoing, PeerAddress, Socket, Submitted, TcpSocket,
-    Token, Waker,
+    AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
 };
 
 /// Connections that are armed anew in one turn, when another thread drives the ring.
 const REARMS_A_TURN: usize = 128;
+
+/// Connections accepted before others get their turn.
+const ACCEPTS_A_TURN: usize = 64;
 
 /// Sends that are gathered before the kernel is told of them.
 const GATHERED_SENDS: usize = 64;
@@ -59,8 +62,8 @@ pub struct IoUring {
     to_rearm: Option<usize>,
     listeners: Vec<Registered>,
     accepting: bool,
-    /// Connections that were accepted before accepting was paused, with their listeners' positions.
-    unwanted: VecDeque<(u32, OwnedFd)>,
+    /// Connections that may still be accepted before the kernel is asked again.
+    accepts_left: usize,
     accepted: Option<OwnedFd>,
     sources: Vec<Option<Source>>,
     free_slots: Vec<u32>,
@@ -78,8 +81,8 @@ pub struct IoUring {
 struct Registered {
     index: usize,
     listener: Arc<Listener>,
-    /// Who armed the accepting that goes on.
-    armed: Option<Epoch>,
+    /// Connections may be waiting.
+    has_more: bool,
 }
 
 /// Where the bytes of the last [`Completion::Received`] lie.
@@ -99,7 +102,7 @@ impl IoUring {
         let mut ring = Ring::open()?;
         let wake = Arc::new(EventFd::new().map_err(Unavailable::Other)?);
         let epoch = Epoch::default();
-        ring.watch_wake(wake.fd().as_fd(), epoch);
+        ring.watch(wake.fd().as_fd(), Operation::Wake(epoch));
         Ok(Self {
             ring,
             wake,
@@ -108,7 +111,7 @@ impl IoUring {
             to_rearm: None,
             listeners: Vec::new(),
             accepting: true,
-            unwanted: VecDeque::new(),
+            accepts_left: 0,
             accepted: None,
             sources: Vec::new(),
             free_slots: Vec::new(),
@@ -143,14 +146,10 @@ impl IoUring {
             return;
         }
         self.ring.cancel(Operation::Wake(self.epoch));
-        for (position, registered) in self.listeners.iter_mut().enumerate() {
-            if let Some(epoch) = registered.armed.take() {
-                self.ring.cancel(Operation::Accept { position: position as u32, epoch });
-            }
-        }
+        self.cancel_listeners();
         self.epoch = self.epoch.next();
-        self.ring.watch_wake(self.wake.fd().as_fd(), self.epoch);
-        (0..self.listeners.len()).for_each(|position| self.arm_listener(position));
+        self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(self.epoch));
+        (0..self.listeners.len() as u32).for_each(|position| self.watch_listener(position));
         self.to_rearm = Some(0);
     }
 
@@ -192,11 +191,16 @@ impl IoUring {
         }
     }
 
-    fn arm_listener(&mut self, position: usize) {
-        let Some(registered) = self.listeners.get_mut(position) else { return };
-        if self.accepting && registered.armed.is_none() {
-            registered.armed = Some(self.epoch);
-            self.ring.accept(registered.listener.as_fd(), position as u32, self.epoch);
+    fn watch_listener(&mut self, position: u32) {
+        if let Some(registered) = self.listeners.get(position as usize) {
+            let operation = Operation::Accept { position, epoch: self.epoch };
+            self.ring.watch(registered.listener.as_fd(), operation);
+        }
+    }
+
+    fn cancel_listeners(&mut self) {
+        for position in 0..self.listeners.len() as u32 {
+            self.ring.cancel(Operation::Accept { position, epoch: self.epoch });
         }
     }
 
@@ -209,10 +213,18 @@ impl IoUring {
                 self.resume_send(slot);
                 None
             }
-            Event::Accepted { position, epoch, result, more } => self.accept(position, epoch, result, more),
+            Event::Acceptable { position, epoch, more } => {
+                if let Some(registered) = self.listeners.get_mut(position as usize) {
+                    registered.has_more = true;
+                }
+                if !more && epoch == self.epoch {
+                    self.watch_listener(position);
+                }
+                None
+            }
             Event::Woken { epoch, more } => {
                 if !more && epoch == self.epoch {
-                    self.ring.watch_wake(self.wake.fd().as_fd(), epoch);
+                    self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(epoch));
                 }
                 None
             }
@@ -387,57 +399,33 @@ impl IoUring {
         }
     }
 
-    fn accept(
-        &mut self,
-        position: u32,
-        epoch: Epoch,
-        result: Result<OwnedFd, Errno>,
-        more: bool,
-    ) -> Option<Completion> {
-        if !more
-            && let Some(registered) = self.listeners.get_mut(position as usize)
-            && registered.armed == Some(epoch)
+    /// The next connection that waits, in this turn.
+    fn accept(&mut self) -> Option<Completion> {
+        while self.accepting
+            && self.accepts_left > 0
+            && let Some(registered) = self.listeners.iter_mut().find(|registered| registered.has_more)
         {
-            registered.armed = None;
+            self.accepts_left -= 1;
+            match registered.listener.accept() {
+                Ok((socket, peer)) => {
+                    self.accepted = Some(socket);
+                    return Some(Completion::Accepted { listener: registered.index, peer });
+                }
+                Err(Errno::AGAIN) => registered.has_more = false,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let error = AcceptError::from(error);
+                    if let AcceptError::Exhausted(_) = error {
+                        self.accepting = false;
+                    }
+                    return Some(Completion::AcceptFailed(error));
+                }
+            }
         }
-        let completion = match result {
-            Ok(fd) if self.accepting => self.welcome(position, fd),
-            Ok(fd) => {
-                self.unwanted.push_back((position, fd));
-                None
-            }
-            Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => None,
-            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                self.set_accepting(false);
-                Some(Completion::AcceptFailed(AcceptError::Exhausted(error.into())))
-            }
-            Err(error) => Some(Completion::AcceptFailed(AcceptError::Connection(error.into()))),
-        };
-        self.arm_listener(position as usize);
-        completion
-    }
-
-    fn welcome(&mut self, position: u32, fd: OwnedFd) -> Option<Completion> {
-        let listener = self.listeners.get(position as usize)?.index;
-        // Accepting by itself does not tell who came.
-        match net::getpeername(&fd) {
-            Ok(address) => {
-                let peer = address
-                    .and_then(|address| address.try_into().ok())
-                    .map_or(PeerAddress::Unix, PeerAddress::Ip);
-                self.accepted = Some(fd);
-                Some(Completion::Accepted { listener, peer })
-            }
-            Err(error) => Some(Completion::AcceptFailed(AcceptError::Connection(error.into()))),
-        }
+        None
     }
 
     fn take_ready(&mut self) -> Option<Completion> {
-        if self.accepting
-            && let Some((position, fd)) = self.unwanted.pop_front()
-        {
-            return self.welcome(position, fd);
-        }
         while self.turns > 0
             && let Some(slot) = self.ready.pop_front()
         {
@@ -446,11 +434,12 @@ impl IoUring {
                 return Some(completion);
             }
         }
-        None
+        self.accept()
     }
 
     fn has_ready(&self) -> bool {
-        !self.ready.is_empty() || (self.accepting && !self.unwanted.is_empty())
+        let has_more = || self.listeners.iter().any(|registered| registered.has_more);
+        !self.ready.is_empty() || (self.accepting && has_more())
     }
 
     /// Tells the kernel of the sends that were gathered, if it is time.
@@ -481,32 +470,21 @@ enum Came {
 
 impl Driver for IoUring {
     fn listen(&mut self, index: usize, listener: Arc<Listener>) -> io::Result<()> {
-        self.listeners.push(Registered { index, listener, armed: None });
-        self.arm_listener(self.listeners.len() - 1);
+        self.listeners.push(Registered { index, listener, has_more: false });
+        self.watch_listener(self.listeners.len() as u32 - 1);
         Ok(())
     }
 
     fn set_accepting(&mut self, accepting: bool) {
-        if self.accepting == accepting {
-            return;
-        }
         self.accepting = accepting;
-        for position in 0..self.listeners.len() {
-            match self.listeners[position].armed {
-                Some(epoch) if !accepting => {
-                    self.ring.cancel(Operation::Accept { position: position as u32, epoch });
-                }
-                _ => self.arm_listener(position),
-            }
-        }
     }
 
     fn stop_accepting(&mut self) {
-        self.set_accepting(false);
+        self.accepting = false;
+        self.cancel_listeners();
+        self.listeners.clear();
         // The kernel holds the listeners until it has been told.
         self.submit();
-        self.listeners.clear();
-        self.unwanted.clear();
     }
 
     fn attach(&mut self, token: Token) -> io::Result<()> {
@@ -600,6 +578,7 @@ impl Driver for IoUring {
         self.rearm_some();
         let is_busy = self.has_ready() || self.to_rearm.is_some();
         self.turns = self.ready.len();
+        self.accepts_left = ACCEPTS_A_TURN;
         self.gathering_since = None;
         self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events)
     }
@@ -633,3 +612,6 @@ impl Driver for IoUring {
         Moment::now()
     }
 }
+
+#[cfg(test)]
+mod tests;

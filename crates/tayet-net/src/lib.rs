@@ -9,6 +9,7 @@ mod driver;
 #[cfg(test)]
 mod driver_tests;
 mod epoll;
+mod io_driver;
 mod io_uring;
 mod listener;
 mod moment;
@@ -22,6 +23,7 @@ pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
 pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;
+pub use io_driver::{InvalidIoDriver, IoDriver};
 pub use listener::{LISTEN_BACKLOG, Listener};
 pub use moment::Moment;
 pub use socket::{Socket, TcpSocket};

@@ -122,8 +122,8 @@ pub use cookie::{self, Cookie};
 pub use http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 pub use tayet_engine::{
     Address, Body, BodyError, BodyUse, BodyWriter, DEFAULT_MAX_THREADS, ExecutionModel, Histogram,
-    InvalidAddress, InvalidExecutionModel, InvalidLimit, Limits, MetricsSnapshot, PeerAddress, Pin, Refusal,
-    Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics,
+    InvalidAddress, InvalidExecutionModel, InvalidIoDriver, InvalidLimit, IoDriver, Limits, MetricsSnapshot,
+    PeerAddress, Pin, Refusal, Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics,
 };
 
 pub use config::{Config, ConfigError};

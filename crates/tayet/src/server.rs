@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, Limits};
+use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, IoDriver, Limits};
 
 use crate::{Config, Result, Router, ServerHandle};
 
@@ -56,6 +56,12 @@ impl Server {
     /// Which threads run handlers. Default: [`ExecutionModel::TaskPool`].
     pub fn execution(mut self, execution: ExecutionModel) -> Self {
         self.engine.execution = execution;
+        self
+    }
+
+    /// How sockets are driven. Default: [`IoDriver::Auto`].
+    pub fn io(mut self, io: IoDriver) -> Self {
+        self.engine.io = io;
         self
     }
 

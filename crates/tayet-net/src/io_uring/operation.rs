@@ -5,7 +5,7 @@
 pub(super) enum Operation {
     /// Watching the eventfd that wakes the driver.
     Wake(Epoch),
-    /// Accepting from the listener at this position.
+    /// Watching the listener at this position.
     Accept { position: u32, epoch: Epoch },
     /// Receiving on the connection in this slot.
     Receive { slot: u32, epoch: Epoch },

@@ -8,13 +8,15 @@
 use std::alloc::{self, Layout};
 use std::collections::VecDeque;
 use std::io;
+use std::panic::resume_unwind;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use io_uring::types::{BufRingEntry, Fd, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode, squeue};
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::operation::{Epoch, Operation};
@@ -25,7 +27,7 @@ use crate::Outgoing;
 const SUBMISSIONS: u32 = 256;
 
 /// Completions that the kernel can lay down before they are taken; it keeps those beyond.
-const COMPLETIONS: u32 = 4_096;
+pub(super) const COMPLETIONS: u32 = 4_096;
 
 /// Buffers that the kernel may fill before one is given back; a power of two.
 pub(crate) const RECEIVE_BUFFERS: u16 = 256;
@@ -65,8 +67,8 @@ struct Send {
 pub(super) enum Event {
     /// Somebody woke the driver.
     Woken { epoch: Epoch, more: bool },
-    /// A connection came, or accepting failed.
-    Accepted { position: u32, epoch: Epoch, result: Result<OwnedFd, Errno>, more: bool },
+    /// Connections wait at a listener.
+    Acceptable { position: u32, epoch: Epoch, more: bool },
     /// Bytes came (`None` is the end), or receiving failed.
     Received { slot: u32, epoch: Epoch, result: Result<Option<Filled>, Errno>, more: bool },
     /// The connection takes more, or is broken.
@@ -84,7 +86,16 @@ pub(super) struct Filled {
 }
 
 impl Ring {
+    /// A ring that no living thread has made: when a ring is closed, the kernel interrupts those that have used it, and who
+    /// only made it for another should not find a system call of its own cut short.
     pub(super) fn open() -> Result<Self, Unavailable> {
+        thread::scope(|scope| {
+            let opening = thread::Builder::new().spawn_scoped(scope, Self::open_here);
+            opening.map_err(Unavailable::Other)?.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })
+    }
+
+    fn open_here() -> Result<Self, Unavailable> {
         let ring = io_uring::IoUring::builder()
             .setup_cqsize(COMPLETIONS)
             .setup_submit_all()
@@ -122,17 +133,10 @@ impl Ring {
         })
     }
 
-    /// Watches an eventfd until it is cancelled or fails: an event for each time that it is written.
-    pub(super) fn watch_wake(&mut self, fd: BorrowedFd<'_>, epoch: Epoch) {
+    /// Watches an eventfd or a listener until that is cancelled or fails: an event for each time that something comes.
+    pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, operation: Operation) {
         let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLIN as u32).multi(true).build();
-        self.queue(entry, Operation::Wake(epoch));
-    }
-
-    /// Accepts until it is cancelled or fails.
-    pub(super) fn accept(&mut self, fd: BorrowedFd<'_>, position: u32, epoch: Epoch) {
-        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        let entry = opcode::AcceptMulti::new(Fd(fd.as_raw_fd())).flags(flags).build();
-        self.queue(entry, Operation::Accept { position, epoch });
+        self.queue(entry, operation);
     }
 
     /// Receives until it is cancelled, fails, ends, or there are no buffers left.
@@ -238,11 +242,7 @@ impl Ring {
             let more = cqueue::more(completion.flags());
             let event = match Operation::from_bits(completion.user_data()) {
                 Operation::Wake(epoch) => Event::Woken { epoch, more },
-                Operation::Accept { position, epoch } => {
-                    // SAFETY: the kernel has just made this descriptor for us and told nobody else.
-                    let result = checked(result).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
-                    Event::Accepted { position, epoch, result, more }
-                }
+                Operation::Accept { position, epoch } => Event::Acceptable { position, epoch, more },
                 Operation::Receive { slot, epoch } => {
                     let filled = cqueue::buffer_select(completion.flags());
                     let result =
@@ -334,8 +334,12 @@ struct Buffers {
 
 impl Buffers {
     fn new() -> io::Result<Self> {
-        let entries = allocate(Self::ENTRIES)?.cast::<BufRingEntry>();
-        let bytes = allocate(Self::BYTES)?;
+        // SAFETY: neither layout is empty.
+        let entries =
+            NonNull::new(unsafe { alloc::alloc_zeroed(Self::ENTRIES) }).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the same. What is not written is not read, so that pages which no message reaches cost nothing.
+        let bytes = NonNull::new(unsafe { alloc::alloc(Self::BYTES) }).ok_or(io::ErrorKind::OutOfMemory)?;
+        let entries = entries.cast::<BufRingEntry>();
         let mut buffers = Self { entries, bytes, tail: 0, is_leaked: false };
         (0..RECEIVE_BUFFERS).for_each(|id| buffers.provide(id));
         Ok(buffers)
@@ -398,12 +402,6 @@ const fn page_aligned(bytes: usize) -> Layout {
         Ok(layout) => layout,
         Err(_) => panic!("a layout of constants"),
     }
-}
-
-fn allocate(layout: Layout) -> io::Result<NonNull<u8>> {
-    // SAFETY: the layouts of this file are not empty.
-    let memory = unsafe { alloc::alloc_zeroed(layout) };
-    NonNull::new(memory).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 /// The result of a completion: negative is an error.
