@@ -7,22 +7,19 @@ mod page;
 mod pressure;
 mod probes;
 
-use std::io;
-
 use tayet::metrics::Metrics;
-use tayet::{Address, DEFAULT_LISTEN, Error, Router, Server, ServerHandle, health};
+use tayet::{Config, Router, Server, health};
 
 use self::figures::Started;
 use self::orders::Orders;
 use self::pressure::Pressure;
-use crate::options::DemoOptions;
+use crate::listening;
+use crate::server_options::ServerOptions;
 
 /// Serves the demo until it is told to end.
-pub(crate) fn run(options: &DemoOptions) -> tayet::Result {
-    let server = Server::new(router()).config(&options.config()?)?;
-    server.run_with(announce).map_err(explained)?;
-    println!("stopped");
-    Ok(())
+pub(crate) fn run(options: &ServerOptions) -> tayet::Result {
+    let server = Server::new(router()).config(&options.config(Config::new())?)?;
+    listening::run(server, "open it in a browser; Ctrl-C ends it")
 }
 
 fn router() -> Router {
@@ -36,29 +33,4 @@ fn router() -> Router {
         .get("/metrics", Metrics::new())
         .get("/healthz", health::live)
         .get("/readyz", health::ready)
-}
-
-fn announce(server: &ServerHandle) {
-    for address in server.addresses() {
-        match address {
-            Address::Ip(address) => println!("listening on http://{address}"),
-            Address::Unix(_) => println!("listening on {address}"),
-        }
-    }
-    println!("open it in a browser; Ctrl-C ends it");
-}
-
-/// An address that is taken is the one error that a newcomer meets: it says what to do.
-fn explained(error: Error) -> Error {
-    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    match source {
-        Some(taken) if taken.kind() == io::ErrorKind::AddrInUse => {
-            let advice = format!(
-                "{taken}\nAnother program listens there already. Choose another address, such as --listen 127.0.0.1:8081, \
-                 or let the system choose one with --listen 127.0.0.1:0 (without --listen, it is {DEFAULT_LISTEN})."
-            );
-            io::Error::new(io::ErrorKind::AddrInUse, advice).into()
-        }
-        _ => error,
-    }
 }

@@ -39,6 +39,19 @@ pub(crate) enum Encoded {
     Tail { tail: Bytes, keep_alive: bool },
     /// A writer makes the rest.
     Written { write: Write, framing: BodyFraming, keep_alive: bool },
+    /// A session follows; its bytes are delimited so.
+    Session { framing: BodyFraming },
+}
+
+impl Encoded {
+    /// Whether what follows is sent in chunks.
+    pub(crate) fn is_chunked(&self) -> bool {
+        matches!(
+            self,
+            Self::Written { framing: BodyFraming::Chunked, .. }
+                | Self::Session { framing: BodyFraming::Chunked }
+        )
+    }
 }
 
 /// How a written body is delimited.
@@ -68,7 +81,7 @@ pub(crate) struct Unsent {
 
 /// Appends the response to `out`, as far as it is there.
 pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
-    if response.status().is_informational() {
+    if response.status().is_informational() && !response.body().is_session() {
         tracing::error!(status = %response.status(), "a handler answered with an interim status");
         *response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
     }
@@ -87,7 +100,10 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
             Encoded::Whole { keep_alive }
         }
         Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
-        written => encode_written(std::mem::take(written), length, keep_alive),
+        Kind::Session(_) => Encoded::Session { framing: framing_of(length) },
+        Kind::File { .. } | Kind::Written { .. } => {
+            encode_written(std::mem::take(&mut response.body_mut().0), framing_of(length), keep_alive)
+        }
     }
 }
 
@@ -101,19 +117,26 @@ fn length_of(response: &Response, version: Version) -> ResponseLength {
     }
 }
 
-fn encode_written(body: Kind, length: ResponseLength, keep_alive: bool) -> Encoded {
-    let Kind::Written { write, .. } = body else { return Encoded::Whole { keep_alive } };
-    let framing = match length {
-        ResponseLength::Fixed(length) => BodyFraming::Sized(length),
-        ResponseLength::Chunked => BodyFraming::Chunked,
-        ResponseLength::UntilClose | ResponseLength::None => BodyFraming::UntilClose,
+fn encode_written(body: Kind, framing: BodyFraming, keep_alive: bool) -> Encoded {
+    let write: Write = match body {
+        Kind::File { file, range } => Box::new(move |out| out.send_file(&file, range)),
+        Kind::Written { write, .. } => write,
+        Kind::Empty | Kind::Bytes(_) | Kind::Session(_) => return Encoded::Whole { keep_alive },
     };
     Encoded::Written { write, framing, keep_alive }
 }
 
+fn framing_of(length: ResponseLength) -> BodyFraming {
+    match length {
+        ResponseLength::Fixed(length) => BodyFraming::Sized(length),
+        ResponseLength::Chunked => BodyFraming::Chunked,
+        ResponseLength::UntilClose | ResponseLength::None => BodyFraming::UntilClose,
+    }
+}
+
 /// Whether this status has no body, whatever the handler gave (RFC 9110 section 6.4.1).
 fn has_no_body(status: StatusCode) -> bool {
-    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+    matches!(status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
 }
 
 fn wants_close(response: &Response) -> bool {
@@ -187,6 +210,14 @@ mod tests {
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Chunked, keep_alive: true, .. }));
         let (_, rest) = encoded(written(), Asked { version: Version::HTTP_10, ..GET });
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::UntilClose, keep_alive: false, .. }));
+    }
+
+    #[test]
+    fn a_file_has_its_length_and_is_written_by_a_worker() {
+        let file = tempfile::tempfile().unwrap();
+        let (text, rest) = encoded(Response::new(Body::from_file(file, 10..52)), GET);
+        assert!(text.to_ascii_lowercase().contains("content-length: 42\r\n"), "{text}");
+        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Sized(42), keep_alive: true, .. }));
     }
 
     #[test]

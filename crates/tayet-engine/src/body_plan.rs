@@ -69,7 +69,14 @@ mod tests {
     fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
         let label = String::new();
         let class = RouteClass::new(None);
-        let route = RouteState { label, class, body, max_body_bytes: 1_000, timeout_ms: None };
+        let route = RouteState {
+            label,
+            class,
+            messages: RouteClass::new(None),
+            body,
+            max_body_bytes: 1_000,
+            timeout_ms: None,
+        };
         let limits = Limits { stream_threshold_bytes: 100, max_stream_bytes: LARGE, ..Limits::default() };
         BodyPlan::choose(Announced { length, awaits_continue, at_hand }, &route, &limits)
     }

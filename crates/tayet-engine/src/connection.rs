@@ -9,8 +9,9 @@ use crate::answer::Asked;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
 use crate::request_body::BodyPipe;
+use crate::session::Session;
 use crate::worker::Call;
-use crate::{Match, Response, RouteId};
+use crate::{Match, Request, Response, RouteId};
 
 /// A connection and where it stands.
 #[derive(Debug)]
@@ -24,16 +25,22 @@ pub(crate) struct Connection {
     pub(crate) exchange: u32,
     /// When the head is due that has begun to come; 0 while none has.
     pub(crate) head_due_ms: u64,
-    /// When to look at the connection, if nothing happens before.
-    pub(crate) deadline_ms: u64,
-    /// The tick of the timer's entry that is the connection's; earlier entries that were replaced are ignored.
-    pub(crate) timer_tick: Option<u64>,
+    pub(crate) timing: Timing,
     /// What becomes of it when all is sent that is being sent; `Some` while something is.
     pub(crate) sending: Option<AfterSend>,
     /// The peer has ended its sending direction.
     pub(crate) has_ended: bool,
     /// The driver was told not to receive.
     pub(crate) is_paused: bool,
+}
+
+/// When a connection is to be looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timing {
+    /// When to look at it, if nothing happens before.
+    pub(crate) deadline_ms: u64,
+    /// The tick of the timer's entry that is the connection's; earlier entries that were replaced are ignored.
+    pub(crate) timer_tick: Option<u64>,
 }
 
 /// What a connection is doing.
@@ -91,9 +98,17 @@ pub(crate) enum AfterSend {
     /// This request goes to a worker.
     Dispatch(Box<Call>),
     /// This answer is next.
-    Answer(Box<Response>),
+    Answer(Box<Answer>),
     /// The connection closes.
     Close,
+}
+
+/// An answer that waits to be sent.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) response: Response,
+    /// What was asked, if the answer begins a session.
+    pub(crate) request: Option<Request>,
 }
 
 impl Connection {
@@ -105,8 +120,7 @@ impl Connection {
             peer,
             exchange: 0,
             head_due_ms: 0,
-            deadline_ms: 0,
-            timer_tick: None,
+            timing: Timing::default(),
             sending: None,
             has_ended: false,
             is_paused: false,
@@ -146,7 +160,15 @@ pub(crate) struct Table {
 #[derive(Debug)]
 struct Place {
     generation: u32,
-    connection: Option<Box<Connection>>,
+    occupant: Occupant,
+}
+
+/// Who has a place.
+#[derive(Debug)]
+enum Occupant {
+    Nobody,
+    Http(Box<Connection>),
+    Session(Box<Session>),
 }
 
 /// Generations wrap here: the driver keeps the highest bit of a token's word for itself.
@@ -157,7 +179,7 @@ impl Table {
     pub(crate) fn next_token(&mut self) -> Token {
         if self.free.is_empty() {
             self.free.push(self.places.len() as u32);
-            self.places.push(Place { generation: 0, connection: None });
+            self.places.push(Place { generation: 0, occupant: Occupant::Nobody });
         }
         let index = *self.free.last().expect("just filled");
         Token { index, generation: self.places[index as usize].generation }
@@ -167,28 +189,54 @@ impl Table {
     pub(crate) fn insert(&mut self, connection: Connection) {
         let token = self.next_token();
         self.free.pop();
-        self.places[token.index as usize].connection = Some(Box::new(connection));
+        self.places[token.index as usize].occupant = Occupant::Http(Box::new(connection));
         self.len += 1;
     }
 
+    /// The connection, if it speaks HTTP.
     pub(crate) fn get(&mut self, token: Token) -> Option<&mut Connection> {
-        let place = self.places.get_mut(token.index as usize)?;
-        if place.generation != token.generation {
-            return None;
+        match self.occupant(token)? {
+            Occupant::Http(connection) => Some(connection),
+            Occupant::Session(_) | Occupant::Nobody => None,
         }
-        place.connection.as_deref_mut()
+    }
+
+    /// The connection, if it is a session.
+    pub(crate) fn session(&mut self, token: Token) -> Option<&mut Session> {
+        match self.occupant(token)? {
+            Occupant::Session(session) => Some(session),
+            Occupant::Http(_) | Occupant::Nobody => None,
+        }
+    }
+
+    /// When the connection is to be looked at, whatever it is.
+    pub(crate) fn timing(&mut self, token: Token) -> Option<&mut Timing> {
+        match self.occupant(token)? {
+            Occupant::Http(connection) => Some(&mut connection.timing),
+            Occupant::Session(session) => Some(&mut session.timing),
+            Occupant::Nobody => None,
+        }
+    }
+
+    /// Puts a session in the place of the HTTP connection that it was.
+    pub(crate) fn begin_session(&mut self, token: Token, session: Session) {
+        if let Some(occupant) = self.occupant(token) {
+            *occupant = Occupant::Session(Box::new(session));
+        }
     }
 
     pub(crate) fn remove(&mut self, token: Token) -> Option<Box<Connection>> {
-        let place = self.places.get_mut(token.index as usize)?;
-        if place.generation != token.generation {
-            return None;
+        self.get(token)?;
+        match self.vacate(token) {
+            Occupant::Http(connection) => Some(connection),
+            Occupant::Session(_) | Occupant::Nobody => None,
         }
-        let connection = place.connection.take()?;
-        place.generation = if place.generation == MAX_GENERATION { 0 } else { place.generation + 1 };
-        self.free.push(token.index);
-        self.len -= 1;
-        Some(connection)
+    }
+
+    pub(crate) fn remove_session(&mut self, token: Token) {
+        if self.session(token).is_some() {
+            self.vacate(token);
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -197,8 +245,22 @@ impl Table {
 
     /// The tokens of all connections.
     pub(crate) fn tokens(&self) -> Vec<Token> {
-        let places = self.places.iter().enumerate().filter(|(_, place)| place.connection.is_some());
-        places.map(|(index, place)| Token { index: index as u32, generation: place.generation }).collect()
+        let places = self.places.iter().enumerate();
+        let taken = places.filter(|(_, place)| !matches!(place.occupant, Occupant::Nobody));
+        taken.map(|(index, place)| Token { index: index as u32, generation: place.generation }).collect()
+    }
+
+    fn occupant(&mut self, token: Token) -> Option<&mut Occupant> {
+        let place = self.places.get_mut(token.index as usize)?;
+        (place.generation == token.generation).then_some(&mut place.occupant)
+    }
+
+    fn vacate(&mut self, token: Token) -> Occupant {
+        let place = &mut self.places[token.index as usize];
+        place.generation = if place.generation == MAX_GENERATION { 0 } else { place.generation + 1 };
+        self.free.push(token.index);
+        self.len -= 1;
+        std::mem::replace(&mut place.occupant, Occupant::Nobody)
     }
 }
 

@@ -40,6 +40,10 @@ pub(crate) struct Shard {
     pub(crate) received_bytes: Counter,
     pub(crate) sent_bytes: Counter,
     pub(crate) queue_wait: HistogramCounters,
+    pub(crate) sessions_open: Counter,
+    pub(crate) sessions_opened: Counter,
+    pub(crate) sessions_failed: Counter,
+    pub(crate) messages_received: Counter,
 }
 
 #[derive(Debug)]
@@ -68,6 +72,10 @@ impl Shard {
             received_bytes: Counter::default(),
             sent_bytes: Counter::default(),
             queue_wait: HistogramCounters::default(),
+            sessions_open: Counter::default(),
+            sessions_opened: Counter::default(),
+            sessions_failed: Counter::default(),
+            messages_received: Counter::default(),
         }
     }
 
@@ -94,6 +102,10 @@ impl Shard {
         snapshot.requests_overflowed += self.requests_overflowed.get();
         snapshot.received_bytes += self.received_bytes.get();
         snapshot.sent_bytes += self.sent_bytes.get();
+        snapshot.sessions_open += self.sessions_open.get();
+        snapshot.sessions_opened += self.sessions_opened.get();
+        snapshot.sessions_failed += self.sessions_failed.get();
+        snapshot.messages_received += self.messages_received.get();
         self.queue_wait.add_to(&mut snapshot.queue_wait);
         for (route, counters) in snapshot.routes.iter_mut().zip(&self.routes) {
             counters.add_to(route);

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
 
+use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
 use crate::event_loop::Loop;
+use crate::home::Home;
 use crate::mailbox::{Mailbox, Message};
 use crate::monitor::{self, Monitor};
 use crate::pool::{Pool, Size};
@@ -17,7 +19,10 @@ use crate::route_class::RouteClass;
 use crate::shared::{RouteState, Shared};
 use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::worker;
-use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service};
+use crate::{
+    DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service, Topics,
+    WebSocketOptions,
+};
 
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +40,8 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// Whether every connection begins with a PROXY protocol header, version 1 or 2; one without is cut.
     pub proxy_protocol: bool,
+    /// The hub of its topics. Belongs to one engine.
+    pub topics: Topics,
 }
 
 /// A running server. Dropping it does not stop it.
@@ -96,7 +103,12 @@ impl Engine {
 
     /// How many event loops it was started with.
     pub fn loops(&self) -> usize {
-        self.shared.mailboxes.len()
+        self.shared.homes.len()
+    }
+
+    /// Its topics.
+    pub fn topics(&self) -> &Topics {
+        &self.shared.homes[0].topics
     }
 
     /// Begins a graceful shutdown: no new connections; requests under way are answered, until
@@ -104,7 +116,7 @@ impl Engine {
     pub fn shutdown(&self) {
         if !self.shared.is_shutting_down.swap(true, Ordering::SeqCst) {
             tracing::info!("shutting down");
-            self.shared.mailboxes.iter().for_each(|mailbox| mailbox.post(Message::Drain));
+            self.shared.homes.iter().for_each(|home| home.mailbox.post(Message::Drain));
         }
     }
 
@@ -131,7 +143,8 @@ impl Engine {
         let routes = shared.routes.iter().map(|route| RouteMetrics {
             label: route.label.clone(),
             is_dispatched: route.class.is_dispatched(),
-            takeovers: route.class.takeovers(),
+            are_messages_dispatched: route.messages.is_dispatched(),
+            takeovers: route.class.takeovers() + route.messages.takeovers(),
             ..RouteMetrics::default()
         });
         let mut snapshot = MetricsSnapshot {
@@ -144,6 +157,12 @@ impl Engine {
             ..MetricsSnapshot::default()
         };
         shared.shards.iter().for_each(|shard| shard.add_to(&mut snapshot));
+        for home in &shared.homes {
+            snapshot.messages_sent += home.sent_messages.load(Ordering::Relaxed);
+            snapshot.messages_dropped += home.dropped_messages.load(Ordering::Relaxed);
+            snapshot.sent_bytes += home.pushed_bytes.load(Ordering::Relaxed);
+        }
+        snapshot.topics = self.topics().count() as u64;
         snapshot
     }
 }
@@ -209,6 +228,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
     let routes = service.routes().into_iter().map(|route| RouteState {
         label: route.label,
         class: RouteClass::new(route.pin),
+        messages: RouteClass::new(route.pin),
         body: route.body,
         max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
         timeout_ms: route.timeout_ms,
@@ -216,11 +236,14 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
     let routes = routes.collect::<Box<[_]>>();
     let idle_timeout = Duration::from_millis(limits.worker_idle_timeout_ms);
     let loops = drivers.len();
+    let homes = homes(config, drivers);
     Shared {
         pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout),
         monitor: Monitor::new(loops),
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
-        mailboxes: drivers.iter().map(|driver| Arc::new(Mailbox::new(driver.waker()))).collect(),
+        homes,
+        stream_settings: Arc::new(ChannelSettings::of_events(&limits)),
+        socket_settings: Arc::new(ChannelSettings::of_web_socket(&limits, &WebSocketOptions::default())),
         service,
         routes,
         execution: config.execution,
@@ -235,6 +258,19 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         running_loops: Mutex::new(loops),
         loop_stopped: Condvar::new(),
     }
+}
+
+/// The loops' outer sides, joined to the topics.
+fn homes(config: &EngineConfig, drivers: &[Box<dyn Driver>]) -> Vec<Arc<Home>> {
+    let mailboxes = drivers.iter().map(|driver| Arc::new(Mailbox::new(driver.waker()))).collect::<Vec<_>>();
+    if !config.topics.connect(&mailboxes) {
+        tracing::error!("these topics belong to another server: what is published does not come here");
+    }
+    let may_block = config.execution != ExecutionModel::Inline;
+    let homes = mailboxes.into_iter().enumerate();
+    homes
+        .map(|(index, mailbox)| Arc::new(Home::new(index, mailbox, config.topics.clone(), may_block)))
+        .collect()
 }
 
 fn default_loops(execution: ExecutionModel) -> usize {

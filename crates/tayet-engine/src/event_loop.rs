@@ -16,16 +16,21 @@ use tayet_http1::{Head, HeadLimits};
 use tayet_net::{
     AcceptError, Completion, Driver, Moment, Outgoing, PeerAddress, Submitted, TimerWheel, Token,
 };
+use tayet_websocket::Codec;
 
 use crate::clock::DateCache;
 use crate::connection::{AfterSend, Connection, Phase, Table};
 use crate::counters::Shard;
-use crate::mailbox::{Mailbox, Message};
+use crate::fan_out::LocalTopics;
+use crate::handling::Handling;
+use crate::home::Home;
+use crate::mailbox::Message;
 use crate::peer::Peer;
 use crate::request_body::BodyError;
+use crate::route_class::RouteClass;
 use crate::shared::Shared;
 use crate::worker::{self, Job};
-use crate::{ExecutionModel, Request};
+use crate::{ExecutionModel, Request, WebSocketError};
 
 /// Heads kept for later requests, so that these need no memory of their own.
 pub(crate) const MAX_SPARE_HEADS: usize = 64;
@@ -43,10 +48,18 @@ const CUT_SHORT: &str = "the request is not complete";
 /// A loop's way to let go of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The handler of [`Loop::take_call`]'s request is to be called, then [`Loop::answered`].
+    /// What [`Loop::take_due`] gives is to be called.
     Call,
     /// The loop has stopped.
     Stopped,
+}
+
+/// What is to be called on a loop's thread.
+pub(crate) enum Due {
+    /// A request's handler; [`Loop::answered`] follows.
+    Request(Request),
+    /// A socket's handler; [`Loop::handled`] follows.
+    Event(Handling),
 }
 
 /// A loop.
@@ -60,8 +73,8 @@ pub(crate) struct Loop {
     /// What is to be sent on the current connection.
     pub(crate) out: Vec<u8>,
     pub(crate) jobs: Vec<Job>,
-    /// The request whose handler is to be called here.
-    pub(crate) call: Option<Request>,
+    /// What is to be called here.
+    pub(crate) due: Option<Due>,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
     #[expect(clippy::vec_box, reason = "requests carry them boxed; unboxing would copy them each time")]
@@ -74,7 +87,11 @@ pub(crate) struct Loop {
     pub(crate) stop_at_ms: Option<u64>,
     /// While a draining loop still takes in what is on its way to it.
     grace: Option<Grace>,
-    mailbox: Arc<Mailbox>,
+    pub(crate) home: Arc<Home>,
+    pub(crate) codec: Codec,
+    pub(crate) topics: LocalTopics,
+    /// Sessions to be gone on with.
+    pub(crate) ready: VecDeque<Token>,
     inbox: VecDeque<Message>,
     taken: Vec<Message>,
     timers: TimerWheel,
@@ -89,6 +106,17 @@ pub(crate) enum Sending {
     Done,
     Pending,
     /// The connection is closed.
+    Failed,
+}
+
+/// What became of something that was handed to the driver.
+pub(crate) enum Submission {
+    /// All is sent; its buffer may be used again.
+    Done(Vec<u8>),
+    /// So many bytes were sent at once, and a completion is to come.
+    Pending {
+        sent: usize,
+    },
     Failed,
 }
 
@@ -127,7 +155,10 @@ impl Loop {
         Self {
             index,
             shard: Arc::clone(&shared.shards[index]),
-            mailbox: Arc::clone(&shared.mailboxes[index]),
+            home: Arc::clone(&shared.homes[index]),
+            codec: Codec::default(),
+            topics: LocalTopics::default(),
+            ready: VecDeque::new(),
             head_limits: shared.limits.head(),
             shared,
             driver,
@@ -135,7 +166,7 @@ impl Loop {
             current: None,
             out: Vec::new(),
             jobs: Vec::new(),
-            call: None,
+            due: None,
             rejected: Vec::new(),
             spare_heads: Vec::new(),
             date: DateCache::new(),
@@ -169,11 +200,18 @@ impl Loop {
     pub(crate) fn note_takeover(&mut self) {
         self.shared.takeovers.fetch_add(1, Ordering::Relaxed);
         let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
-        if let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) {
+        let now_ms = self.now_ms;
+        let (route, class) = if let Some(session) = self.connections.session(token) {
+            let route = &self.shared.routes[session.route.0 as usize];
+            (route, &route.messages)
+        } else if let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) {
             let route = &self.shared.routes[busy.route.0 as usize];
-            route.class.overran(self.now_ms);
-            tracing::debug!(route = %route.label, "a handler overran; its loop goes on without it");
-        }
+            (route, &route.class)
+        } else {
+            return;
+        };
+        class.overran(now_ms);
+        tracing::debug!(route = %route.label, "a handler overran; its loop goes on without it");
     }
 
     /// Goes on until a handler is to be called on this thread, or the loop has stopped.
@@ -188,17 +226,21 @@ impl Loop {
                 self.receive_message(message);
             } else if let Some(job) = self.rejected.pop() {
                 self.overflow(job);
+            } else if let Some(token) = self.ready.pop_front() {
+                self.take_up_session(token);
             } else if let Some(completion) = self.driver.next() {
                 self.complete(completion);
+            } else if self.topics.has_work() {
+                self.work_on_topics();
             } else if !self.turn() {
                 return Step::Stopped;
             }
         }
     }
 
-    /// The request whose handler is to be called on this thread.
-    pub(crate) fn take_call(&mut self) -> Option<Request> {
-        self.call.take()
+    /// What is to be called on this thread.
+    pub(crate) fn take_due(&mut self) -> Option<Due> {
+        self.due.take()
     }
 
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
@@ -216,7 +258,7 @@ impl Loop {
         if let Some(grace) = &mut self.grace {
             grace.looks_left = grace.looks_left.saturating_sub(1);
         }
-        if self.mailbox.fall_asleep() {
+        if self.home.mailbox.fall_asleep() {
             self.shared.monitor.loop_sleeps(self.index);
             if let Err(error) = self.driver.wait(self.next_look_in()) {
                 tracing::error!(%error, "the poller failed");
@@ -225,7 +267,7 @@ impl Loop {
             self.shared.monitor.loop_wakes(self.index);
         }
         self.set_now();
-        self.mailbox.take(&mut self.taken);
+        self.home.mailbox.take(&mut self.taken);
         self.inbox.extend(self.taken.drain(..));
         self.expire_deadlines();
         true
@@ -253,7 +295,11 @@ impl Loop {
         match completion {
             Completion::Received(token) => {
                 self.shard.received_bytes.add(self.driver.received().len() as u64);
-                self.begin_input(token);
+                if self.connections.session(token).is_some() {
+                    self.begin_session_input(token);
+                } else {
+                    self.begin_input(token);
+                }
             }
             Completion::Sent(token, outgoing, result) => self.sent(token, outgoing, result),
             Completion::Accepted { listener, peer } => self.accept(listener, peer),
@@ -271,7 +317,7 @@ impl Loop {
         }
         let Some(socket) = self.driver.socket(token) else { return };
         let local = self.locals[listener];
-        let peer = Arc::new(Peer::new(token, address, local, Arc::clone(&self.mailbox), socket));
+        let peer = Arc::new(Peer::new(token, address, local, Arc::clone(&self.home), socket));
         let phase = if self.shared.has_proxy_protocol { Phase::Proxy { local } } else { Phase::Head };
         self.connections.insert(Connection::new(phase, peer));
         self.shard.connections_accepted.add(1);
@@ -320,6 +366,10 @@ impl Loop {
 
     /// The peer has ended its sending direction; it may still read the answers that it waits for.
     fn ended(&mut self, token: Token) {
+        if self.connections.session(token).is_some() {
+            self.session_ended(token);
+            return;
+        }
         let Some(connection) = self.connections.get(token) else { return };
         connection.has_ended = true;
         connection.peer.set_disconnected();
@@ -352,7 +402,7 @@ impl Loop {
 
     fn receive_message(&mut self, message: Message) {
         match message {
-            Message::Answer { token, exchange, response } => self.answer(token, exchange, response),
+            Message::Answer { token, exchange, answer } => self.answer(token, exchange, answer),
             Message::Answered { token, exchange, record, head, outcome, at } => {
                 if let Some(head) = head {
                     self.recycle(head);
@@ -360,6 +410,11 @@ impl Loop {
                 self.exchange_over(token, exchange, record, outcome, at);
             }
             Message::BodyWanted(token) => self.set_receiving(token, true),
+            Message::Handled { token, waited } => self.session_handled(token, waited),
+            Message::Flush(token) => self.flush_session(token),
+            Message::Closing(token) => self.session_closing(token),
+            Message::Overflowed(token) => self.close_session(token, Some(WebSocketError::QueueFull)),
+            Message::Topic(work) => self.topics.push(work),
             Message::Drain => self.drain(),
         }
     }
@@ -380,6 +435,7 @@ impl Loop {
         }
         self.driver.stop_accepting();
         for token in self.connections.tokens() {
+            self.dismiss_session(token);
             let Some(connection) = self.connections.get(token) else { continue };
             if connection.is_idle() {
                 self.close(token);
@@ -403,9 +459,13 @@ impl Loop {
         self.jobs = jobs;
     }
 
-    /// Whether a route's handler may run here and now.
-    pub(crate) fn runs_inline(&self, route: usize) -> bool {
-        let class = &self.shared.routes[route].class;
+    /// Whether it is draining and takes nothing more in.
+    pub(crate) fn is_past_grace(&self) -> bool {
+        self.stop_at_ms.is_some() && self.grace.is_none()
+    }
+
+    /// Whether a handler of this class may run here and now.
+    pub(crate) fn runs_inline(&self, class: &RouteClass) -> bool {
         match self.shared.execution {
             ExecutionModel::TaskPool { .. } => !class.is_dispatched() && self.shared.pool.may_run_inline(),
             ExecutionModel::Inline => class.pin() != Some(crate::Pin::Blocking),
@@ -437,27 +497,39 @@ impl Loop {
     }
 
     /// Sends; what does not go at once goes on by itself, and [`AfterSend::GoOn`] follows unless something else is noted.
-    pub(crate) fn send(&mut self, token: Token, mut outgoing: Outgoing) -> Sending {
+    pub(crate) fn send(&mut self, token: Token, outgoing: Outgoing) -> Sending {
+        match self.submit(token, outgoing) {
+            Submission::Done(head) => {
+                self.keep_buffer(head);
+                Sending::Done
+            }
+            Submission::Failed => {
+                self.close(token);
+                Sending::Failed
+            }
+            Submission::Pending { .. } => {
+                self.note_after_send(token, AfterSend::GoOn);
+                self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
+                Sending::Pending
+            }
+        }
+    }
+
+    /// Hands something to the driver until all of it is sent, or a completion is to come.
+    pub(crate) fn submit(&mut self, token: Token, mut outgoing: Outgoing) -> Submission {
+        let sent_before = outgoing.sent;
         loop {
+            let sent = outgoing.sent;
             match self.driver.send(token, outgoing) {
                 Submitted::Done(back, Ok(count)) => {
                     self.shard.sent_bytes.add(count as u64);
                     if back.remaining() == 0 {
-                        self.keep_buffer(back.head);
-                        return Sending::Done;
+                        return Submission::Done(back.head);
                     }
                     outgoing = back;
                 }
-                Submitted::Done(back, Err(_)) => {
-                    self.keep_buffer(back.head);
-                    self.close(token);
-                    return Sending::Failed;
-                }
-                Submitted::Pending => {
-                    self.note_after_send(token, AfterSend::GoOn);
-                    self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
-                    return Sending::Pending;
-                }
+                Submitted::Done(_, Err(_)) => return Submission::Failed,
+                Submitted::Pending => return Submission::Pending { sent: sent - sent_before },
             }
         }
     }
@@ -476,6 +548,10 @@ impl Loop {
             return;
         };
         self.shard.sent_bytes.add(count as u64);
+        if self.connections.session(token).is_some() {
+            self.session_sent(token, outgoing, count);
+            return;
+        }
         let Some(connection) = self.connections.get(token) else { return };
         let then = connection.sending.take().unwrap_or(AfterSend::GoOn);
         let sending = if outgoing.remaining() > 0 {
@@ -492,7 +568,7 @@ impl Loop {
     }
 
     /// Keeps a buffer that was sent, for the next answers.
-    fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+    pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
         if self.out.capacity() == 0 && buffer.capacity() <= 2 * self.shared.limits.coalesce_bytes {
             buffer.clear();
             self.out = buffer;
@@ -508,11 +584,11 @@ impl Loop {
     /// Says when to look at a connection if nothing happens. The timer's entry is moved only forwards; one that comes up
     /// too early is put back then.
     pub(crate) fn set_deadline(&mut self, token: Token, deadline_ms: u64) {
-        let Some(connection) = self.connections.get(token) else { return };
-        connection.deadline_ms = deadline_ms;
+        let Some(timing) = self.connections.timing(token) else { return };
+        timing.deadline_ms = deadline_ms;
         let due_tick = deadline_ms.div_ceil(tayet_net::TICK_MS);
-        if connection.timer_tick.is_none_or(|tick| due_tick < tick) {
-            connection.timer_tick = Some(self.timers.schedule(token, deadline_ms));
+        if timing.timer_tick.is_none_or(|tick| due_tick < tick) {
+            timing.timer_tick = Some(self.timers.schedule(token, deadline_ms));
         }
     }
 
@@ -520,16 +596,18 @@ impl Loop {
         self.resume_accepting();
         while let Some((tick, tokens)) = self.timers.expire(self.now_ms) {
             for token in tokens {
-                let Some(connection) = self.connections.get(token) else { continue };
-                if connection.timer_tick != Some(tick) {
+                let Some(timing) = self.connections.timing(token) else { continue };
+                if timing.timer_tick != Some(tick) {
                     continue;
                 }
-                connection.timer_tick = None;
-                if connection.deadline_ms <= self.now_ms {
-                    self.deadline_passed(token);
-                } else {
-                    let deadline_ms = connection.deadline_ms;
+                timing.timer_tick = None;
+                let deadline_ms = timing.deadline_ms;
+                if deadline_ms > self.now_ms {
                     self.set_deadline(token, deadline_ms);
+                } else if self.connections.session(token).is_some() {
+                    self.session_deadline_passed(token);
+                } else {
+                    self.deadline_passed(token);
                 }
             }
         }
@@ -537,6 +615,7 @@ impl Loop {
 
     /// Lets a connection go, at once.
     pub(crate) fn close(&mut self, token: Token) {
+        self.close_session(token, Some(WebSocketError::Disconnected));
         let Some(connection) = self.connections.remove(token) else { return };
         if self.current.as_ref().is_some_and(|current| current.token == token) {
             self.current = None;
@@ -551,6 +630,10 @@ impl Loop {
         // Its handle to the socket goes first: if no handler has one, closing is all there is to do.
         drop(connection);
         self.driver.detach(token);
+        self.count_out();
+    }
+
+    pub(crate) fn count_out(&mut self) {
         self.shard.connections_open.subtract(1);
         self.shared.open_connections.fetch_sub(1, Ordering::Relaxed);
     }

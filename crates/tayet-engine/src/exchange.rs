@@ -9,8 +9,8 @@ use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
-use crate::connection::{AfterSend, Busy, Gathering, Phase, Streaming};
-use crate::event_loop::{Current, Input, Loop, Sending};
+use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
+use crate::event_loop::{Current, Due, Input, Loop, Sending};
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
@@ -22,7 +22,7 @@ use crate::{Match, Request, RequestBody, Response, problem};
 const MAX_INITIAL_BODY_BYTES: u64 = 64 * 1024;
 
 /// What a look at the current connection's input leads to.
-enum Progress {
+pub(crate) enum Progress {
     /// There may be more to read.
     Again,
     /// Its handler is to be called here.
@@ -65,6 +65,11 @@ impl Loop {
         let exchange = request.exchange();
         self.set_now();
         let is_deferred = request.is_deferred();
+        if response.body().is_session() && !is_deferred {
+            let response = std::mem::take(response);
+            self.open_session(token, exchange, Answer { response, request: Some(request) });
+            return;
+        }
         self.recycle(request.into_head());
         if !is_deferred {
             self.respond(token, exchange, response);
@@ -72,16 +77,23 @@ impl Loop {
     }
 
     /// An answer that came by the mailbox.
-    pub(crate) fn answer(&mut self, token: Token, exchange: u32, mut response: Box<Response>) {
+    pub(crate) fn answer(&mut self, token: Token, exchange: u32, answer: Box<Answer>) {
         let Some(connection) = self.connections.get(token) else { return };
         if connection.busy(exchange).is_none() {
             return;
         }
         if connection.sending.is_some() {
-            connection.sending = Some(AfterSend::Answer(response));
-            return;
+            connection.sending = Some(AfterSend::Answer(answer));
+        } else if answer.response.body().is_session() {
+            self.open_session(token, exchange, *answer);
+        } else {
+            self.give_answer(token, exchange, *answer);
         }
-        if self.respond(token, exchange, &mut response) {
+    }
+
+    /// Sends an answer to a connection that sends nothing else, and goes on with what came meanwhile.
+    pub(crate) fn give_answer(&mut self, token: Token, exchange: u32, mut answer: Answer) {
+        if self.respond(token, exchange, &mut answer.response) {
             self.take_up(token);
         }
     }
@@ -164,9 +176,9 @@ impl Loop {
                 self.jobs.push(Job::Call(call));
                 self.go_on(token);
             }
-            AfterSend::Answer(response) => {
+            AfterSend::Answer(answer) => {
                 let exchange = connection.exchange;
-                self.answer(token, exchange, response);
+                self.answer(token, exchange, answer);
             }
             AfterSend::Close => self.finish(token),
         }
@@ -224,6 +236,9 @@ impl Loop {
     }
 
     fn read_input(&mut self, token: Token) -> Progress {
+        if self.connections.session(token).is_some() {
+            return self.read_session(token);
+        }
         let Some(connection) = self.connections.get(token) else {
             self.current = None;
             return Progress::Done;
@@ -416,7 +431,7 @@ impl Loop {
     ) -> Progress {
         let index = found.route.0 as usize;
         let asked = Asked::of(&head, self.stop_at_ms.is_none());
-        let runs_here = stream.is_none() && self.runs_inline(index);
+        let runs_here = stream.is_none() && self.runs_inline(&self.shared.routes[index].class);
         let route = &self.shared.routes[index];
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
@@ -432,7 +447,7 @@ impl Loop {
             self.set_busy_deadline(token);
         }
         if runs_here {
-            self.call = Some(request);
+            self.due = Some(Due::Request(request));
             return Progress::Call;
         }
         let expected = if pipe.is_none() { self.shared.routes[index].class.expected() } else { None };
@@ -472,6 +487,7 @@ impl Loop {
                 self.jobs.push(Job::Write(Box::new(job)));
                 false
             }
+            Encoded::Session { .. } => unreachable!("sessions are opened, not answered"),
         }
     }
 
@@ -509,6 +525,10 @@ impl Loop {
     /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
         let Some(Current { token, input, read }) = self.current.take() else { return };
+        if self.connections.session(token).is_some() {
+            self.leave_session(token, input, read);
+            return;
+        }
         let Some(connection) = self.connections.get(token) else {
             self.out.clear();
             return;
@@ -694,7 +714,7 @@ impl Loop {
 }
 
 impl Input {
-    fn rest<'a>(&'a self, received: &'a [u8], read: usize) -> &'a [u8] {
+    pub(crate) fn rest<'a>(&'a self, received: &'a [u8], read: usize) -> &'a [u8] {
         match self {
             Self::Received => &received[read..],
             Self::Kept(bytes) => &bytes[read..],

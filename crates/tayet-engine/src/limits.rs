@@ -52,6 +52,23 @@ pub struct Limits {
     pub linger_timeout_ms: u64,
     /// Bytes thrown away on a closing connection before it is cut. Default 1 MiB.
     pub max_linger_bytes: usize,
+    /// Bytes of a WebSocket message, inflated and put together; past it the socket is closed with 1009. Default 1 MiB.
+    pub max_message_bytes: usize,
+    /// Bytes that may wait to be sent on a WebSocket or a stream of events; past it the socket's
+    /// [`SendPolicy`](crate::SendPolicy) says what happens. A single message always has room when nothing waits. Default
+    /// 1 MiB.
+    pub max_send_queue_bytes: usize,
+    /// Topics that one socket may be in. Default 100.
+    pub max_subscriptions: usize,
+    /// How long a WebSocket may be silent before it is pinged. 0 for no pings. Default 30,000 ms.
+    pub ping_interval_ms: u64,
+    /// How long a pinged WebSocket may stay silent before it is cut. Default 20,000 ms.
+    pub pong_timeout_ms: u64,
+    /// How long the other end has to answer a close frame before the connection is cut. Default 5,000 ms.
+    pub close_timeout_ms: u64,
+    /// How often a stream of events carries a comment, so that a client which has gone is noticed. 0 for none. Default
+    /// 15,000 ms.
+    pub heartbeat_interval_ms: u64,
     /// Open connections; past it accepting pauses. 0 (the default) takes it from `RLIMIT_NOFILE`, less a reserve.
     pub max_connections: usize,
     /// Requests that may wait for a worker; past it the answer is 503 with `Retry-After`. Default 4,096.
@@ -86,6 +103,13 @@ impl Default for Limits {
             write_stall_timeout_ms: 30_000,
             linger_timeout_ms: 2_000,
             max_linger_bytes: 1024 * 1024,
+            max_message_bytes: 1024 * 1024,
+            max_send_queue_bytes: 1024 * 1024,
+            max_subscriptions: 100,
+            ping_interval_ms: 30_000,
+            pong_timeout_ms: 20_000,
+            close_timeout_ms: 5_000,
+            heartbeat_interval_ms: 15_000,
             max_connections: 0,
             queue_capacity: 4_096,
             retry_after_seconds: 1,
@@ -114,6 +138,10 @@ impl Limits {
             ("receive_rate_window_ms", self.receive_rate_window_ms),
             ("keep_alive_timeout_ms", self.keep_alive_timeout_ms),
             ("write_stall_timeout_ms", self.write_stall_timeout_ms),
+            ("max_message_bytes", self.max_message_bytes as u64),
+            ("max_send_queue_bytes", self.max_send_queue_bytes as u64),
+            ("pong_timeout_ms", self.pong_timeout_ms),
+            ("close_timeout_ms", self.close_timeout_ms),
             ("queue_capacity", self.queue_capacity as u64),
         ];
         if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {

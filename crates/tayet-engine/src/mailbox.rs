@@ -6,15 +6,16 @@ use http::StatusCode;
 use tayet_http1::Head;
 use tayet_net::{Moment, Token, Waker};
 
-use crate::Response;
 use crate::answer::Unsent;
+use crate::connection::Answer;
+use crate::fan_out::TopicWork;
 use crate::sync::{Mutex, lock};
 
 /// What a loop is told.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A handler's answer, to be sent by the loop.
-    Answer { token: Token, exchange: u32, response: Box<Response> },
+    Answer { token: Token, exchange: u32, answer: Box<Answer> },
     /// A handler's answer has been sent, or as much of it as the socket took, and when.
     Answered {
         token: Token,
@@ -26,6 +27,16 @@ pub(crate) enum Message {
     },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
+    /// A session's handler is done; how long its call waited for a worker, if it did.
+    Handled { token: Token, waited: Option<Duration> },
+    /// More is to be sent on a session than the kernel has taken.
+    Flush(Token),
+    /// Somebody has said goodbye on a session.
+    Closing(Token),
+    /// More waits to be sent on a session than may.
+    Overflowed(Token),
+    /// A session joins or leaves a topic, or something is published to one.
+    Topic(TopicWork),
     /// The server stops: no new connections, and the old ones end with the answer that they wait for.
     Drain,
 }

@@ -23,6 +23,20 @@ pub struct MetricsSnapshot {
     pub received_bytes: u64,
     /// Bytes sent.
     pub sent_bytes: u64,
+    /// WebSockets and streams of events that are open now.
+    pub sessions_open: u64,
+    /// WebSockets and streams of events that were opened.
+    pub sessions_opened: u64,
+    /// WebSockets whose peer broke the protocol.
+    pub sessions_failed: u64,
+    /// Messages received on WebSockets.
+    pub messages_received: u64,
+    /// Messages, control frames and events sent.
+    pub messages_sent: u64,
+    /// Messages dropped since their socket's send queue was full.
+    pub messages_dropped: u64,
+    /// Topics that have members or something kept.
+    pub topics: u64,
     /// Loops that were taken from a handler that overran.
     pub takeovers: u64,
     /// Handlers that panicked.
@@ -46,6 +60,8 @@ pub struct RouteMetrics {
     pub statuses: Vec<(u16, u64)>,
     /// From the request being there to its answer being ready.
     pub duration: Histogram,
+    /// Whether the calls of its WebSocket handler are dispatched to the pool now.
+    pub are_messages_dispatched: bool,
     /// Whether its calls are dispatched to the pool now, by learning or by its pin.
     pub is_dispatched: bool,
     /// How often it lost its loop.

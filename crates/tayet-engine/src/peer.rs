@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tayet_net::{PeerAddress, Socket, Token};
 
-use crate::mailbox::{Mailbox, Message};
+use crate::Topics;
+use crate::home::Home;
+use crate::mailbox::Message;
 
 /// A connection, as those who handle its requests see it.
 pub(crate) struct Peer {
@@ -25,7 +27,7 @@ pub(crate) struct Peer {
 
 #[derive(Clone)]
 struct Link {
-    mailbox: Arc<Mailbox>,
+    home: Arc<Home>,
     socket: Arc<dyn Socket>,
 }
 
@@ -34,10 +36,10 @@ impl Peer {
         token: Token,
         address: PeerAddress,
         local: PeerAddress,
-        mailbox: Arc<Mailbox>,
+        home: Arc<Home>,
         socket: Arc<dyn Socket>,
     ) -> Self {
-        Self { link: Some(Link { mailbox, socket }), token, address, local, ..Self::unconnected() }
+        Self { link: Some(Link { home, socket }), token, address, local, ..Self::unconnected() }
     }
 
     /// The same connection, as its proxy describes it. For before the first request: nobody else has a handle yet.
@@ -62,19 +64,23 @@ impl Peer {
     /// Tells the loop something that it must know now.
     pub(crate) fn tell_loop(&self, message: Message) {
         if let Some(link) = &self.link {
-            link.mailbox.post(message);
+            link.home.mailbox.post(message);
         }
     }
 
     /// Tells the loop that an exchange is over: now if the loop waits for that, else when it next looks.
     pub(crate) fn tell_loop_lazily(&self, message: Message) {
         if let Some(link) = &self.link {
-            link.mailbox.post_unless(message, || !self.awaited.load(Ordering::Relaxed));
+            link.home.mailbox.post_unless(message, || !self.awaited.load(Ordering::Relaxed));
         }
     }
 
     pub(crate) fn socket(&self) -> Option<&Arc<dyn Socket>> {
         self.link.as_ref().map(|link| &link.socket)
+    }
+
+    pub(crate) fn topics(&self) -> Option<&Topics> {
+        self.link.as_ref().map(|link| &link.home.topics)
     }
 
     pub(crate) fn is_disconnected(&self) -> bool {

@@ -276,15 +276,16 @@ impl Pool {
         !self.lock().queue.is_empty()
     }
 
-    /// Parts jobs into those that the queue has room for and those that it has not. The rest of a response whose handler
-    /// has run is always taken: there are no more of them than connections, and its client has its head already.
+    /// Parts jobs into those that the queue has room for and those that it has not. Only requests may be refused: of the
+    /// rest of responses, whose clients have their heads already, and of sockets' events there are no more than
+    /// connections.
     fn admit(&self, state: &State, jobs: &mut Vec<Job>) -> (Vec<Job>, Vec<Job>) {
         let mut room = self.queue_capacity.saturating_sub(state.queue.len());
         if jobs.len() <= room {
             return (std::mem::take(jobs), Vec::new());
         }
         jobs.drain(..).partition(|job| {
-            let is_taken = room > 0 || matches!(job, Job::Write(_));
+            let is_taken = room > 0 || !matches!(job, Job::Call(_));
             room = room.saturating_sub(1);
             is_taken
         })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
+use crate::connection::Answer;
 use crate::mailbox::Message;
 use crate::peer::Peer;
 use crate::{Response, problem};
@@ -34,8 +35,8 @@ impl Responder {
 
     fn answer(&mut self, response: Response) {
         if let Some(peer) = self.peer.take() {
-            let response = Box::new(response);
-            peer.tell_loop(Message::Answer { token: peer.token, exchange: self.exchange, response });
+            let answer = Box::new(Answer { response, request: None });
+            peer.tell_loop(Message::Answer { token: peer.token, exchange: self.exchange, answer });
         }
     }
 }

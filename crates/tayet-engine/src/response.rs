@@ -2,10 +2,13 @@
 
 use std::cell::OnceCell;
 use std::fmt;
+use std::sync::Arc;
 
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::Body;
+use crate::body::Kind;
+use crate::opening::Opening;
+use crate::{Body, EventStream, Request, WebSocketHandler, WebSocketOptions};
 
 /// A response: a status, header fields and a [`Body`].
 ///
@@ -55,6 +58,23 @@ impl Response {
     /// An answer without a body.
     pub fn empty(status: StatusCode) -> Self {
         Self::new(Body::empty()).with_status(status)
+    }
+
+    /// Begins a WebSocket: 101, without the fields of the handshake (`Sec-WebSocket-Accept` and so on), which are the
+    /// caller's to add. A deferred answer cannot begin one.
+    pub fn web_socket(handler: Arc<dyn WebSocketHandler>, options: WebSocketOptions) -> Self {
+        let opening = Box::new(Opening::WebSocket { handler, options });
+        Self::new(Body(Kind::Session(opening)))
+            .with_status(StatusCode::SWITCHING_PROTOCOLS)
+            .with_header(header::UPGRADE, "websocket")
+    }
+
+    /// Begins a stream of server-sent events; `open` is called with it, and may run for as long as it likes. A client that
+    /// goes is noticed: [`EventStream::send`] is then an error.
+    pub fn events(open: impl FnOnce(EventStream, &Request) + Send + 'static) -> Self {
+        Self::new(Body(Kind::Session(Box::new(Opening::Events { open: Box::new(open) }))))
+            .with_content_type(HeaderValue::from_static("text/event-stream"))
+            .with_header(header::CACHE_CONTROL, "no-store")
     }
 
     /// The same with another status.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
-use crate::mailbox::Mailbox;
+use crate::home::Home;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
 use crate::sync::{Condvar, Mutex};
-use crate::{BodyUse, ExecutionModel, Limits, Service};
+use crate::{BodyUse, ExecutionModel, Limits, Service, WebSocketOptions};
 
 /// The engine's common ground: set up once, then read by all.
 pub(crate) struct Shared {
@@ -25,7 +26,10 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
     pub(crate) shards: Vec<Arc<Shard>>,
-    pub(crate) mailboxes: Vec<Arc<Mailbox>>,
+    pub(crate) homes: Vec<Arc<Home>>,
+    /// What streams of events keep to, and WebSockets without options of their own.
+    pub(crate) stream_settings: Arc<ChannelSettings>,
+    pub(crate) socket_settings: Arc<ChannelSettings>,
     pub(crate) takeovers: AtomicU64,
     pub(crate) panics: AtomicU64,
     pub(crate) is_shutting_down: AtomicBool,
@@ -39,12 +43,23 @@ pub(crate) struct Shared {
 pub(crate) struct RouteState {
     pub(crate) label: String,
     pub(crate) class: RouteClass,
+    /// The class of what its sessions call.
+    pub(crate) messages: RouteClass,
     pub(crate) body: BodyUse,
     pub(crate) max_body_bytes: usize,
     pub(crate) timeout_ms: Option<u64>,
 }
 
 impl Shared {
+    /// What a WebSocket with these options keeps to.
+    pub(crate) fn channel_settings(&self, options: &WebSocketOptions) -> Arc<ChannelSettings> {
+        let usual = WebSocketOptions { deflate: options.deflate, ..WebSocketOptions::default() };
+        if *options == usual {
+            return Arc::clone(&self.socket_settings);
+        }
+        Arc::new(ChannelSettings::of_web_socket(&self.limits, options))
+    }
+
     pub(crate) fn is_shutting_down(&self) -> bool {
         self.is_shutting_down.load(Ordering::Relaxed)
     }

@@ -13,6 +13,7 @@ pub(crate) use std::{
 };
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 /// Locks it. What a lock of the engine guards is whole between any two statements, so a panic elsewhere does not poison
 /// it; handlers never run under one.
@@ -23,6 +24,16 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Waits on a condition variable; for poison as [`lock`].
 pub(crate) fn wait<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on a condition variable, no longer than `timeout`: then it is `true`. For poison as [`lock`].
+pub(crate) fn wait_timeout<'a, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'a, T>,
+    timeout: Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    let (guard, result) = changed.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner);
+    (guard, result.timed_out())
 }
 
 /// [`std::cell::UnsafeCell`] with loom's face, so that one source serves both.

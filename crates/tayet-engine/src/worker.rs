@@ -1,6 +1,7 @@
 //! A thread of the engine: it drives a loop while it has one, and else runs what the loops hand over.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,8 +16,11 @@ use tayet_net::{Moment, Outgoing, ThreadActivity};
 use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
 use crate::body::Write;
 use crate::body_wire::BodyWire;
+use crate::channel::Channel;
 use crate::clock::DateCache;
-use crate::event_loop::{Loop, Step};
+use crate::connection::Answer;
+use crate::event_loop::{Due, Loop, Step};
+use crate::handling::{Handling, SocketEvent};
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
@@ -25,7 +29,7 @@ use crate::request_body::BodyPipe;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::lock;
-use crate::{BodyWriter, ExecutionModel, Request, Response, problem};
+use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
 ///
@@ -55,6 +59,8 @@ pub(crate) enum Job {
     Call(Box<Call>),
     /// The rest of a response whose handler has returned.
     Write(Box<WriteBody>),
+    /// Events for a socket's handler, in order.
+    Events(Box<Events>),
 }
 
 /// A request on its way to a worker.
@@ -67,6 +73,16 @@ pub(crate) struct Call {
     pub(crate) queued_at: Moment,
     /// How long its handler will take, as far as the route's earlier calls tell.
     pub(crate) expected: Option<Duration>,
+}
+
+/// Events on their way to a worker.
+#[derive(Debug)]
+pub(crate) struct Events {
+    channel: Arc<Channel>,
+    events: VecDeque<SocketEvent>,
+    route: RouteId,
+    queued_at: Moment,
+    expected: Option<Duration>,
 }
 
 /// A written body on its way to a worker.
@@ -88,10 +104,21 @@ impl std::fmt::Debug for WriteBody {
 }
 
 impl Job {
+    pub(crate) fn events(
+        channel: Arc<Channel>,
+        events: VecDeque<SocketEvent>,
+        route: RouteId,
+        queued_at: Moment,
+        expected: Option<Duration>,
+    ) -> Self {
+        Self::Events(Box::new(Events { channel, events, route, queued_at, expected }))
+    }
+
     pub(crate) fn queued_at(&self) -> Moment {
         match self {
             Self::Call(call) => call.queued_at,
             Self::Write(write) => write.queued_at,
+            Self::Events(events) => events.queued_at,
         }
     }
 
@@ -100,6 +127,7 @@ impl Job {
         match self {
             Self::Call(call) => call.expected,
             Self::Write(_) => None,
+            Self::Events(events) => events.expected,
         }
     }
 }
@@ -150,21 +178,27 @@ impl Worker {
                 self.shared.stopped(the_loop);
                 return;
             }
-            let Some(mut request) = the_loop.take_call() else { continue };
-            if lends {
-                let published = slot.publish(the_loop);
-                let mut response = self.shared.handle(&mut request);
-                match slot.reclaim(published) {
-                    Some(back) => the_loop = back,
-                    None => {
+            let lender = lends.then_some(&*slot);
+            match the_loop.take_due() {
+                Some(Due::Request(mut request)) => {
+                    let (mut response, back) = lend(lender, the_loop, || self.shared.handle(&mut request));
+                    let Some(back) = back else {
                         answer_late(request, response);
                         return;
-                    }
+                    };
+                    the_loop = back;
+                    the_loop.answered(request, &mut response);
                 }
-                the_loop.answered(request, &mut response);
-            } else {
-                let mut response = self.shared.handle(&mut request);
-                the_loop.answered(request, &mut response);
+                Some(Due::Event(mut handling)) => {
+                    let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
+                    let Some(back) = back else {
+                        handled_late(&handling);
+                        return;
+                    };
+                    the_loop = back;
+                    the_loop.handled(handling);
+                }
+                None => {}
             }
         }
     }
@@ -175,6 +209,10 @@ impl Worker {
         match job {
             Job::Call(call) => self.call(*call),
             Job::Write(write) => self.write(*write),
+            Job::Events(events) => {
+                self.handle_events(*events);
+                None
+            }
         }
     }
 
@@ -189,6 +227,10 @@ impl Worker {
             self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now.as_ms());
         }
         if request.is_deferred() || !request.peer().claim(request.exchange()) {
+            return None;
+        }
+        if response.body().is_session() {
+            answer_late(request, response);
             return None;
         }
         // A body that was not read to its end leaves the connection in the middle of it.
@@ -207,6 +249,7 @@ impl Worker {
                 let head = std::mem::take(&mut self.buffer);
                 (write_body(&self.shared, &peer, head, write, framing, keep_alive), self.shared.clock.now())
             }
+            Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
         let exchange = request.exchange();
         Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome, at })
@@ -220,6 +263,21 @@ impl Worker {
         }
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
         Some(Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() })
+    }
+
+    /// Calls a socket's handler for each of some events, one after another.
+    fn handle_events(&mut self, job: Events) {
+        let Events { channel, events, route, queued_at, .. } = job;
+        let class = &self.shared.routes[route.0 as usize].messages;
+        let mut started = self.shared.clock.now();
+        let waited = started.since(queued_at);
+        for event in events {
+            Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
+            let now = self.shared.clock.now();
+            class.ran_dispatched(now.since(started), now.as_ms());
+            started = now;
+        }
+        channel.tell_handled(Message::Handled { token: channel.token, waited: Some(waited) });
     }
 
     fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
@@ -270,7 +328,7 @@ fn write_body(
     let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
     let mut wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let mut writer = BodyWriter::new(&mut wire, framing.length());
+        let mut writer = BodyWriter::to_wire(&mut wire, framing.length());
         write(&mut writer)?;
         let trailers = writer.finish()?;
         wire.finish(trailers.as_deref())
@@ -288,13 +346,34 @@ fn write_body(
     }
 }
 
-/// The answer of a handler that lost its loop goes by the loop's mailbox.
+/// Calls something, with the loop laid in its slot meanwhile if it may be taken. The loop comes back unless it was.
+fn lend<R>(
+    slot: Option<&Slot<Loop>>,
+    the_loop: Box<Loop>,
+    call: impl FnOnce() -> R,
+) -> (R, Option<Box<Loop>>) {
+    let Some(slot) = slot else { return (call(), Some(the_loop)) };
+    let published = slot.publish(the_loop);
+    let result = call();
+    (result, slot.reclaim(published))
+}
+
+/// The answer of a handler that lost its loop goes by the loop's mailbox, as does one that begins a session.
 pub(crate) fn answer_late(request: Request, response: Response) {
-    if !request.is_deferred() {
-        let peer = request.peer();
-        let (token, exchange) = (peer.token, request.exchange());
-        peer.tell_loop(Message::Answer { token, exchange, response: Box::new(response) });
+    if request.is_deferred() {
+        return;
     }
+    let peer = Arc::clone(request.peer());
+    let exchange = request.exchange();
+    let request = response.body().is_session().then_some(request);
+    let answer = Box::new(Answer { response, request });
+    peer.tell_loop(Message::Answer { token: peer.token, exchange, answer });
+}
+
+/// A socket's handler that lost its loop is done.
+pub(crate) fn handled_late(handling: &Handling) {
+    let token = handling.channel.token;
+    handling.channel.tell_handled(Message::Handled { token, waited: None });
 }
 
 impl Shared {
@@ -309,7 +388,7 @@ impl Shared {
         }
     }
 
-    fn note_panic(&self, panic: &(dyn Any + Send)) {
+    pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let message = panic
             .downcast_ref::<&str>()

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::compressor::Compressor;
 use crate::deflate_settings::DeflateAgreement;
 use crate::inflater::Inflater;
+use crate::window::Window;
 
 /// The inflaters that a [`Codec`] keeps for the next message, some 40 KiB each.
 pub const MAX_IDLE_INFLATERS: usize = 4;
@@ -26,17 +27,17 @@ const INFLATED_BLOCK_BYTES: usize = 8 * 1024;
 /// It allocates when something is needed for the first time, and keeps a bounded amount.
 #[derive(Default)]
 pub struct Codec {
-    pub(crate) blocks: Blocks,
+    unmasked: Vec<u8>,
+    inflated: Vec<u8>,
     compressed: Vec<u8>,
     inflaters: Vec<Inflater>,
     compressors: Vec<Compressor>,
 }
 
 /// Scratch space for what is received.
-#[derive(Default)]
-pub(crate) struct Blocks {
-    unmasked: Vec<u8>,
-    inflated: Vec<u8>,
+pub(crate) struct Blocks<'c> {
+    pub(crate) unmasked: &'c mut [u8],
+    pub(crate) inflated: &'c mut [u8],
 }
 
 impl Codec {
@@ -45,14 +46,25 @@ impl Codec {
         Self::default()
     }
 
-    /// An inflater at its start.
-    pub(crate) fn lend_inflater(&mut self) -> Inflater {
-        self.inflaters.pop().unwrap_or_default()
+    pub(crate) fn blocks(&mut self) -> Blocks<'_> {
+        self.unmasked.resize(UNMASKED_BLOCK_BYTES, 0);
+        self.inflated.resize(INFLATED_BLOCK_BYTES, 0);
+        Blocks { unmasked: &mut self.unmasked, inflated: &mut self.inflated }
     }
 
-    pub(crate) fn take_back_inflater(&mut self, mut inflater: Inflater) {
+    /// An inflater for a message that may refer to `window`.
+    pub(crate) fn lend_inflater(&mut self, window: &Window) -> Inflater {
+        match self.inflaters.pop() {
+            Some(mut inflater) => {
+                inflater.restart(window.as_bytes());
+                inflater
+            }
+            None => Inflater::new(window.as_bytes()),
+        }
+    }
+
+    pub(crate) fn take_back_inflater(&mut self, inflater: Inflater) {
         if self.inflaters.len() < MAX_IDLE_INFLATERS {
-            inflater.restart(&[]);
             self.inflaters.push(inflater);
         }
     }
@@ -99,15 +111,6 @@ impl Codec {
             self.compressors.remove(0);
         }
         self.compressors.push(compressor);
-    }
-}
-
-impl Blocks {
-    /// Room for unmasking, and room for inflating.
-    pub(crate) fn both(&mut self) -> (&mut [u8], &mut [u8]) {
-        self.unmasked.resize(UNMASKED_BLOCK_BYTES, 0);
-        self.inflated.resize(INFLATED_BLOCK_BYTES, 0);
-        (&mut self.unmasked, &mut self.inflated)
     }
 }
 

@@ -91,18 +91,13 @@ impl DeflateSettings {
         parse_extensions(answer.as_bytes(), &mut extensions)?;
         let [extension] = &extensions[..] else { return None };
         let answered = Parameters::read(extension)?;
-        let agreement = self.agreement(&Parameters {
-            server_no_context_takeover: answered.server_no_context_takeover,
-            ..answered
-        });
-        let server_bits = answered.server_max_window_bits.unwrap_or(MAX_WINDOW_BITS);
-        let is_kept = (answered.server_no_context_takeover || !self.server_no_context_takeover)
-            && server_bits <= window_bits(self.server_max_window_bits)
+        let is_as_offered = (answered.server_no_context_takeover || !self.server_no_context_takeover)
+            && answered.server_max_window_bits.unwrap_or(MAX_WINDOW_BITS)
+                <= window_bits(self.server_max_window_bits)
             && answered.client_max_window_bits != Some(ClientBits::Any);
-        is_kept.then_some(DeflateAgreement {
+        is_as_offered.then(|| DeflateAgreement {
             server_no_context_takeover: answered.server_no_context_takeover,
-            server_max_window_bits: server_bits,
-            ..agreement
+            ..self.agreement(&answered)
         })
     }
 

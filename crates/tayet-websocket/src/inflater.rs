@@ -34,17 +34,22 @@ pub(crate) enum Stop {
     FinalBlock,
 }
 
-impl Default for Inflater {
-    fn default() -> Self {
-        Self { stream: Decompress::new(false), is_at_start: true }
-    }
-}
-
 impl Inflater {
-    /// Makes `window` what was inflated last.
+    /// An inflater for what may refer to `window`.
+    pub(crate) fn new(window: &[u8]) -> Self {
+        let mut inflater = Self { stream: Decompress::new(false), is_at_start: true };
+        inflater.set_window(window);
+        inflater
+    }
+
+    /// Begins anew.
     pub(crate) fn restart(&mut self, window: &[u8]) {
         self.stream.reset(false);
         self.is_at_start = true;
+        self.set_window(window);
+    }
+
+    fn set_window(&mut self, window: &[u8]) {
         if !window.is_empty() {
             let window = &window[window.len().saturating_sub(MAX_WINDOW_BYTES)..];
             self.stream.set_dictionary(window).expect("a raw stream takes a window at its start");
@@ -81,18 +86,18 @@ impl Inflater {
     pub(crate) fn finish(
         &mut self,
         block: &mut [u8],
-        mut sink: impl FnMut(&[u8]) -> Result<(), Failure>,
+        sink: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         // Nothing at all stands for nothing, and so does nothing behind a block with BFINAL: there are
         // senders that leave out the byte that is due.
         if self.is_at_start {
             return Ok(());
         }
-        for (mut end, due) in [(&TAIL[..], Stop::InputTaken), (&EMPTY_FINAL_BLOCK[..], Stop::FinalBlock)] {
-            if self.inflate(&mut end, block, &mut sink)? != due || !end.is_empty() {
-                return Err(Failure::CorruptDeflate);
-            }
-        }
-        Ok(())
+        let mut tail = &TAIL[..];
+        let is_tail_inflated = self.inflate(&mut tail, block, sink)? == Stop::InputTaken;
+        let mut end = &EMPTY_FINAL_BLOCK[..];
+        let nothing = |inflated: &[u8]| inflated.is_empty().then_some(()).ok_or(Failure::CorruptDeflate);
+        let is_ended = is_tail_inflated && self.inflate(&mut end, block, nothing)? == Stop::FinalBlock;
+        if is_ended && end.is_empty() { Ok(()) } else { Err(Failure::CorruptDeflate) }
     }
 }

@@ -2,19 +2,43 @@
 
 use bytes::Bytes;
 
-use crate::codec::Codec;
+use crate::codec::Blocks;
 use crate::header::{Header, Opcode};
 use crate::inflater::{Inflater, MAX_FINAL_BLOCKS, MAX_WINDOW_BYTES, Stop};
 use crate::mask::Mask;
 use crate::partial_text::PartialText;
 use crate::window::Window;
-use crate::{Failure, Message};
+use crate::{Codec, Failure, Message};
 
 /// What has come of a message.
 #[derive(Debug)]
 pub(crate) struct PartialMessage {
     content: Content,
     compression: Option<Compression>,
+    frame: Option<DataFrame>,
+}
+
+/// What is needed to receive a message.
+pub(crate) struct Means<'m> {
+    pub(crate) max_message_bytes: usize,
+    pub(crate) window: &'m Window,
+    pub(crate) codec: &'m mut Codec,
+}
+
+/// How far a message has come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    WithinFrame,
+    BetweenFrames,
+    Complete,
+}
+
+/// The frame that is being received.
+#[derive(Debug)]
+struct DataFrame {
+    is_final: bool,
+    remaining: usize,
+    mask: Option<Mask>,
 }
 
 #[derive(Debug)]
@@ -30,120 +54,123 @@ struct Compression {
     final_blocks: u8,
 }
 
-/// A piece of a frame's payload.
+/// A part of a frame's payload.
 #[derive(Debug)]
-pub(crate) struct Piece<'p> {
-    pub(crate) payload: &'p [u8],
-    /// The bytes of the message that are known to come, these ones included. At most that much room is made.
-    pub(crate) remaining: Option<usize>,
+struct Piece<'p> {
+    bytes: &'p [u8],
+    /// The most that can come of the message, this piece included: for more no room is made.
+    most: usize,
 }
 
 impl PartialMessage {
     /// A message of which the first header has come.
-    pub(crate) fn begin(header: &Header, window: &Window, codec: &mut Codec) -> Self {
+    pub(crate) fn begin(header: &Header, means: &mut Means<'_>) -> Self {
         let content = match header.opcode {
             Opcode::Text => Content::Text(PartialText::default()),
             _ => Content::Binary(Vec::new()),
         };
-        let begin_compression = || {
-            let mut inflater = codec.lend_inflater();
-            if !window.as_bytes().is_empty() {
-                inflater.restart(window.as_bytes());
-            }
-            Compression { inflater, received_bytes: 0, final_blocks: 0 }
+        let compression = header.is_compressed.then(|| Compression {
+            inflater: means.codec.lend_inflater(means.window),
+            received_bytes: 0,
+            final_blocks: 0,
+        });
+        Self { content, compression, frame: None }
+    }
+
+    /// Begins a frame. Fails if its payload makes the message too big.
+    pub(crate) fn begin_frame(&mut self, header: &Header, max_message_bytes: usize) -> Result<(), Failure> {
+        let (received, max) = match &self.compression {
+            None => (self.content.len(), max_message_bytes),
+            Some(compression) => (compression.received_bytes, max_compressed_bytes(max_message_bytes)),
         };
-        Self { content, compression: header.is_compressed.then(begin_compression) }
+        let remaining = usize::try_from(header.payload_bytes).map_err(|_| Failure::MessageTooBig)?;
+        if remaining > max.saturating_sub(received) {
+            return Err(Failure::MessageTooBig);
+        }
+        self.frame = Some(DataFrame { is_final: header.is_final, remaining, mask: header.mask });
+        Ok(())
     }
 
     pub(crate) fn is_compressed(&self) -> bool {
         self.compression.is_some()
     }
 
-    /// Fails if a frame with so much payload makes the message too big.
-    pub(crate) fn check_size(&self, payload_bytes: u64, max_message_bytes: usize) -> Result<(), Failure> {
-        let (received, max) = match &self.compression {
-            None => (self.content.len(), max_message_bytes),
-            Some(compression) => (compression.received_bytes, max_compressed_bytes(max_message_bytes)),
-        };
-        if payload_bytes > max.saturating_sub(received) as u64 {
-            return Err(Failure::MessageTooBig);
+    /// Takes payload of the frame that has begun off the front of `input`.
+    pub(crate) fn receive(&mut self, input: &mut &[u8], means: &mut Means<'_>) -> Result<Progress, Failure> {
+        let Some(mut frame) = self.frame.take() else { return Ok(Progress::BetweenFrames) };
+        let (payload, rest) = input.split_at(frame.remaining.min(input.len()));
+        *input = rest;
+        let limit = means.max_message_bytes.saturating_sub(self.content.len());
+        let most = if frame.is_final { frame.remaining } else { limit };
+        frame.remaining -= payload.len();
+        self.push(Piece { bytes: payload, most }, frame.mask.as_mut(), means)?;
+        if frame.remaining > 0 {
+            self.frame = Some(frame);
+            return Ok(Progress::WithinFrame);
         }
-        Ok(())
-    }
-
-    /// Adds payload that is masked.
-    pub(crate) fn push_masked(
-        &mut self,
-        piece: Piece<'_>,
-        mask: &mut Mask,
-        max_message_bytes: usize,
-        window: &Window,
-        codec: &mut Codec,
-    ) -> Result<(), Failure> {
-        if let (Content::Binary(bytes), None) = (&mut self.content, &self.compression) {
-            let start = bytes.len();
-            append(bytes, &piece);
-            mask.apply(&mut bytes[start..]);
-            return Ok(());
-        }
-        let (unmasked, inflated) = codec.blocks.both();
-        let mut rest = piece;
-        while !rest.payload.is_empty() {
-            let block = rest.split_front(unmasked.len());
-            let unmasked = &mut unmasked[..block.payload.len()];
-            unmasked.copy_from_slice(block.payload);
-            mask.apply(unmasked);
-            self.push_block(Piece { payload: unmasked, ..block }, max_message_bytes, window, inflated)?;
-        }
-        Ok(())
-    }
-
-    /// Adds payload.
-    pub(crate) fn push(
-        &mut self,
-        piece: Piece<'_>,
-        max_message_bytes: usize,
-        window: &Window,
-        codec: &mut Codec,
-    ) -> Result<(), Failure> {
-        let (_, inflated) = codec.blocks.both();
-        self.push_block(piece, max_message_bytes, window, inflated)
-    }
-
-    fn push_block(
-        &mut self,
-        piece: Piece<'_>,
-        max_message_bytes: usize,
-        window: &Window,
-        inflated: &mut [u8],
-    ) -> Result<(), Failure> {
-        let Some(compression) = &mut self.compression else { return self.content.push(&piece) };
-        compression.received_bytes += piece.payload.len();
-        let mut input = piece.payload;
-        while !input.is_empty() {
-            let content = &mut self.content;
-            let stop = compression
-                .inflater
-                .inflate(&mut input, inflated, |block| content.push_inflated(block, max_message_bytes))?;
-            if stop == Stop::FinalBlock {
-                compression.go_on_behind_final_block(content, window)?;
-            }
-        }
-        Ok(())
+        Ok(if frame.is_final { Progress::Complete } else { Progress::BetweenFrames })
     }
 
     /// The message, now that its last frame has come.
-    pub(crate) fn finish(mut self, max_message_bytes: usize, codec: &mut Codec) -> Result<Message, Failure> {
-        if let Some(mut compression) = self.compression.take() {
-            let (_, inflated) = codec.blocks.both();
-            let content = &mut self.content;
-            compression.inflater.finish(inflated, |block| content.push_inflated(block, max_message_bytes))?;
-            codec.take_back_inflater(compression.inflater);
+    pub(crate) fn finish(mut self, means: &mut Means<'_>) -> Result<Message, Failure> {
+        if let Some(mut compression) = self.compression {
+            let sink = |inflated: &[u8]| self.content.push_inflated(inflated, means.max_message_bytes);
+            compression.inflater.finish(means.codec.blocks().inflated, sink)?;
+            means.codec.take_back_inflater(compression.inflater);
         }
         match self.content {
             Content::Text(text) => text.finish().map(Message::Text),
             Content::Binary(bytes) => Ok(Message::Binary(Bytes::from(bytes))),
         }
+    }
+
+    fn push(
+        &mut self,
+        piece: Piece<'_>,
+        mask: Option<&mut Mask>,
+        means: &mut Means<'_>,
+    ) -> Result<(), Failure> {
+        if let (Content::Binary(bytes), None) = (&mut self.content, &self.compression) {
+            let start = bytes.len();
+            append(bytes, &piece);
+            if let Some(mask) = mask {
+                mask.apply(&mut bytes[start..]);
+            }
+            return Ok(());
+        }
+        let Blocks { unmasked, inflated } = means.codec.blocks();
+        let Some(mask) = mask else {
+            return self.push_unmasked(piece, means.max_message_bytes, means.window, inflated);
+        };
+        let mut rest = piece;
+        while let Some(block) = rest.split_front(unmasked.len()) {
+            let unmasked = &mut unmasked[..block.bytes.len()];
+            unmasked.copy_from_slice(block.bytes);
+            mask.apply(unmasked);
+            let block = Piece { bytes: unmasked, ..block };
+            self.push_unmasked(block, means.max_message_bytes, means.window, inflated)?;
+        }
+        Ok(())
+    }
+
+    fn push_unmasked(
+        &mut self,
+        piece: Piece<'_>,
+        max_message_bytes: usize,
+        window: &Window,
+        block: &mut [u8],
+    ) -> Result<(), Failure> {
+        let Self { content, compression, .. } = self;
+        let Some(compression) = compression else { return content.push(&piece) };
+        compression.received_bytes += piece.bytes.len();
+        let mut input = piece.bytes;
+        while !input.is_empty() {
+            let sink = |inflated: &[u8]| content.push_inflated(inflated, max_message_bytes);
+            if compression.inflater.inflate(&mut input, block, sink)? == Stop::FinalBlock {
+                compression.go_on_behind_final_block(content, window)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -155,12 +182,7 @@ impl Compression {
             return Err(Failure::TooManyFinalBlocks);
         }
         self.final_blocks += 1;
-        let own = content.last_bytes();
-        if own.len() >= MAX_WINDOW_BYTES {
-            self.inflater.restart(&own);
-        } else {
-            self.inflater.restart(&[window.as_bytes(), &own].concat());
-        }
+        self.inflater.restart(&[window.as_bytes(), &content.last_bytes(MAX_WINDOW_BYTES)].concat());
         Ok(())
     }
 }
@@ -177,7 +199,7 @@ impl Content {
         match self {
             Self::Text(text) => {
                 text.reserve_exact(piece.room(text.len(), text.capacity()));
-                text.push(piece.payload)
+                text.push(piece.bytes)
             }
             Self::Binary(bytes) => {
                 append(bytes, piece);
@@ -186,52 +208,47 @@ impl Content {
         }
     }
 
-    fn push_inflated(&mut self, block: &[u8], max_message_bytes: usize) -> Result<(), Failure> {
-        let room = max_message_bytes.saturating_sub(self.len());
+    fn push_inflated(&mut self, inflated: &[u8], max_message_bytes: usize) -> Result<(), Failure> {
+        let most = max_message_bytes.saturating_sub(self.len());
         // What fits is looked at first, or the outcome would depend on how the input is cut.
-        let fitting = &block[..block.len().min(room)];
-        self.push(&Piece { payload: fitting, remaining: None })?;
-        if fitting.len() < block.len() { Err(Failure::MessageTooBig) } else { Ok(()) }
+        let fitting = &inflated[..inflated.len().min(most)];
+        self.push(&Piece { bytes: fitting, most })?;
+        if fitting.len() < inflated.len() { Err(Failure::MessageTooBig) } else { Ok(()) }
     }
 
-    /// The last bytes of what has come, at least a window's if there are as many.
-    fn last_bytes(&self) -> Vec<u8> {
+    /// The last bytes that have come, up to `max_bytes`.
+    fn last_bytes(&self, max_bytes: usize) -> Vec<u8> {
         match self {
-            Self::Text(text) => text.last_bytes(MAX_WINDOW_BYTES),
-            Self::Binary(bytes) => bytes[bytes.len().saturating_sub(MAX_WINDOW_BYTES)..].to_vec(),
+            Self::Text(text) => text.last_bytes(max_bytes),
+            Self::Binary(bytes) => bytes[bytes.len().saturating_sub(max_bytes)..].to_vec(),
         }
     }
 }
 
 impl<'p> Piece<'p> {
-    /// Takes up to `length` bytes off the front.
-    fn split_front(&mut self, length: usize) -> Self {
-        let (front, rest) = self.payload.split_at(length.min(self.payload.len()));
-        let remaining = self.remaining;
-        self.payload = rest;
-        self.remaining = remaining.map(|remaining| remaining - front.len());
-        Self { payload: front, remaining }
+    /// Takes up to `length` bytes off the front; `None` at the end.
+    fn split_front(&mut self, length: usize) -> Option<Self> {
+        let (front, rest) = self.bytes.split_at(length.min(self.bytes.len()));
+        let most = self.most;
+        *self = Self { bytes: rest, most: most.saturating_sub(front.len()) };
+        (!front.is_empty()).then_some(Self { bytes: front, most })
     }
 
-    /// How much room to reserve: twice what is there, but no more than is known to come.
+    /// How much room to make behind `length` bytes: as much again, so that growing stays cheap.
     fn room(&self, length: usize, capacity: usize) -> usize {
-        let needed = self.payload.len();
-        if capacity - length >= needed {
-            return needed;
-        }
-        let wished = needed.max(length);
-        self.remaining.map_or(wished, |remaining| wished.min(remaining.max(needed)))
+        let needed = self.bytes.len();
+        if capacity.saturating_sub(length) >= needed { needed } else { needed.max(length.min(self.most)) }
     }
 }
 
 /// Appends a piece, growing with what has come rather than with what is announced.
 fn append(bytes: &mut Vec<u8>, piece: &Piece<'_>) {
     bytes.reserve_exact(piece.room(bytes.len(), bytes.capacity()));
-    bytes.extend_from_slice(piece.payload);
+    bytes.extend_from_slice(piece.bytes);
 }
 
-/// What a message of `max_message_bytes` can take compressed, by an encoder in its right mind: nine bits for
-/// eight.
+/// What a message of `max_message_bytes` takes compressed by an encoder in its right mind: nine bits for
+/// eight, at worst.
 fn max_compressed_bytes(max_message_bytes: usize) -> usize {
     max_message_bytes.saturating_add(max_message_bytes / 8).saturating_add(64)
 }

@@ -26,7 +26,9 @@ impl PartialText {
 
     /// The last bytes that have come, up to `max_bytes`.
     pub(crate) fn last_bytes(&self, max_bytes: usize) -> Vec<u8> {
-        let bytes = [self.text.as_bytes(), &self.split[..self.split_length]].concat();
+        let text = self.text.as_bytes();
+        let text = &text[text.len().saturating_sub(max_bytes)..];
+        let bytes = [text, &self.split[..self.split_length]].concat();
         bytes[bytes.len().saturating_sub(max_bytes)..].to_vec()
     }
 

@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use crate::deflate_settings::Direction;
 use crate::header::{Expectation, Header, MAX_HEADER_BYTES, Opcode};
-use crate::partial_message::{PartialMessage, Piece};
+use crate::mask::Mask;
+use crate::partial_message::{Means, PartialMessage, Progress};
 use crate::window::Window;
 use crate::{CloseCode, CloseFrame, Codec, DeflateAgreement, Event, Failure, Message, Role, Text};
 
@@ -64,11 +65,14 @@ impl Receiver {
         max_message_bytes: usize,
         codec: &mut Codec,
     ) -> Result<Option<Event>, Failure> {
-        let received = match &mut self.state {
+        let received = match std::mem::replace(&mut self.state, State::Between) {
             State::Between => self.receive_frame(input, max_message_bytes, codec),
-            State::Within(_) => self.go_on(input, max_message_bytes, codec),
-            State::Closed => return Ok(None),
-            State::Failed(failure) => return Err(*failure),
+            State::Within(partial) => self.go_on(partial, input, max_message_bytes, codec),
+            State::Closed => {
+                self.state = State::Closed;
+                return Ok(None);
+            }
+            State::Failed(failure) => Err(failure),
         };
         match &received {
             Ok(Some(Event::Close(_))) => self.state = State::Closed,
@@ -90,6 +94,7 @@ impl Receiver {
 
     /// Reads a frame from `input` itself; only if it isn't complete there, or not the only one of its
     /// message, what has come is kept.
+    #[inline]
     fn receive_frame(
         &mut self,
         input: &mut &[u8],
@@ -99,60 +104,55 @@ impl Receiver {
         if input.is_empty() {
             return Ok(None);
         }
-        let header = Header::parse(input, self.expectation(None))?;
+        let header = Header::parse(input, self.expectation(false))?;
         let whole = header.filter(|(header, header_bytes)| {
             header.is_final && header.payload_bytes <= (input.len() - header_bytes) as u64
         });
-        let Some((header, header_bytes)) = whole else {
-            self.state = State::Within(Box::default());
-            return self.go_on(input, max_message_bytes, codec);
-        };
-        if !header.opcode.is_control() && !header.is_compressed {
-            check_size(header.payload_bytes, max_message_bytes)?;
+        match whole {
+            Some((header, header_bytes)) if !header.is_compressed => {
+                let is_message = !header.opcode.is_control();
+                if is_message && header.payload_bytes > max_message_bytes as u64 {
+                    return Err(Failure::MessageTooBig);
+                }
+                let (frame, rest) = input.split_at(header_bytes + header.payload_bytes as usize);
+                *input = rest;
+                let mut bytes = frame[header_bytes..].to_vec();
+                if let Some(mut mask) = header.mask {
+                    mask.apply(&mut bytes);
+                }
+                event(header.opcode, bytes).map(Some)
+            }
+            Some((header, header_bytes)) => {
+                *input = &input[header_bytes..];
+                self.receive_compressed(&header, input, max_message_bytes, codec).map(Some)
+            }
+            None => self.go_on(Box::default(), input, max_message_bytes, codec),
         }
-        let (frame, rest) = input.split_at(header_bytes + header.payload_bytes as usize);
-        *input = rest;
-        let payload = &frame[header_bytes..];
-        if header.is_compressed {
-            return self.receive_compressed(&header, payload, max_message_bytes, codec).map(Some);
-        }
-        let mut bytes = payload.to_vec();
-        if let Some(mut mask) = header.mask {
-            mask.apply(&mut bytes);
-        }
-        event(header.opcode, bytes).map(Some)
     }
 
     /// A compressed message that has come whole, in one frame.
     fn receive_compressed(
         &mut self,
         header: &Header,
-        payload: &[u8],
+        input: &mut &[u8],
         max_message_bytes: usize,
         codec: &mut Codec,
     ) -> Result<Event, Failure> {
-        let mut message = PartialMessage::begin(header, &self.window, codec);
-        message.check_size(header.payload_bytes, max_message_bytes)?;
-        let piece = Piece { payload, remaining: Some(payload.len()) };
-        match header.mask {
-            Some(mut mask) => {
-                message.push_masked(piece, &mut mask, max_message_bytes, &self.window, codec)?;
-            }
-            None => message.push(piece, max_message_bytes, &self.window, codec)?,
-        }
+        let mut means = Means { max_message_bytes, window: &self.window, codec };
+        let mut message = PartialMessage::begin(header, &mut means);
+        message.begin_frame(header, max_message_bytes)?;
+        message.receive(input, &mut means)?;
         self.finish(message, max_message_bytes, codec)
     }
 
     #[cold]
     fn go_on(
         &mut self,
+        mut partial: Box<Partial>,
         input: &mut &[u8],
         max_message_bytes: usize,
         codec: &mut Codec,
     ) -> Result<Option<Event>, Failure> {
-        let State::Within(mut partial) = std::mem::replace(&mut self.state, State::Between) else {
-            unreachable!("it goes on within a frame or message only")
-        };
         let received = self.advance(&mut partial, input, max_message_bytes, codec);
         if !partial.is_empty() {
             self.state = State::Within(partial);
@@ -168,51 +168,34 @@ impl Receiver {
         codec: &mut Codec,
     ) -> Result<Option<Event>, Failure> {
         loop {
-            if partial.frame.is_none() {
-                let expectation = self.expectation(partial.message.as_ref());
-                let Some(header) = partial.header.receive(input, expectation)? else { return Ok(None) };
-                self.begin_frame(partial, header, max_message_bytes, codec)?;
-            }
-            let Some(frame) = &mut partial.frame else { unreachable!("a frame has begun") };
-            let piece = frame.take(input);
-            let is_complete = frame.remaining == 0;
-            if frame.header.opcode.is_control() {
-                frame.unmask_to(&mut partial.control, piece.payload);
-                if is_complete {
-                    return partial.end_control_frame().map(Some);
+            let mut means = Means { max_message_bytes, window: &self.window, codec };
+            if let Some(control) = &mut partial.control {
+                if !control.receive(input) {
+                    return Ok(None);
                 }
-                return Ok(None);
+                return partial.control.take().map(ControlFrame::event).transpose();
             }
-            let Some(message) = &mut partial.message else { unreachable!("a message has begun") };
-            match &mut frame.header.mask {
-                Some(mask) => message.push_masked(piece, mask, max_message_bytes, &self.window, codec)?,
-                None => message.push(piece, max_message_bytes, &self.window, codec)?,
+            if let Some(message) = &mut partial.message {
+                match message.receive(input, &mut means)? {
+                    Progress::WithinFrame => return Ok(None),
+                    Progress::BetweenFrames => {}
+                    Progress::Complete => {
+                        let message = partial.message.take();
+                        return message.map(|m| self.finish(m, max_message_bytes, codec)).transpose();
+                    }
+                }
             }
-            if !is_complete {
-                return Ok(None);
-            }
-            let is_final = frame.header.is_final;
-            partial.frame = None;
-            if is_final && let Some(message) = partial.message.take() {
-                return self.finish(message, max_message_bytes, codec).map(Some);
+            let expectation = self.expectation(partial.message.is_some());
+            let Some(header) = partial.header.receive(input, expectation)? else { return Ok(None) };
+            if header.opcode.is_control() {
+                partial.control = Some(ControlFrame::begin(&header));
+            } else {
+                partial
+                    .message
+                    .get_or_insert_with(|| PartialMessage::begin(&header, &mut means))
+                    .begin_frame(&header, max_message_bytes)?;
             }
         }
-    }
-
-    fn begin_frame(
-        &mut self,
-        partial: &mut Partial,
-        header: Header,
-        max_message_bytes: usize,
-        codec: &mut Codec,
-    ) -> Result<(), Failure> {
-        if !header.opcode.is_control() {
-            let message =
-                partial.message.get_or_insert_with(|| PartialMessage::begin(&header, &self.window, codec));
-            message.check_size(header.payload_bytes, max_message_bytes)?;
-        }
-        partial.frame = Some(Frame { header, remaining: header.payload_bytes });
-        Ok(())
     }
 
     fn finish(
@@ -222,7 +205,7 @@ impl Receiver {
         codec: &mut Codec,
     ) -> Result<Event, Failure> {
         let is_compressed = message.is_compressed();
-        let message = message.finish(max_message_bytes, codec)?;
+        let message = message.finish(&mut Means { max_message_bytes, window: &self.window, codec })?;
         if let Some(Direction { takes_context_over: true, window_bits }) = self.compression
             && is_compressed
         {
@@ -231,11 +214,11 @@ impl Receiver {
         Ok(Event::Message(message))
     }
 
-    fn expectation(&self, message: Option<&PartialMessage>) -> Expectation {
+    fn expectation(&self, is_within_message: bool) -> Expectation {
         Expectation {
             is_masked: self.is_server,
             may_be_compressed: self.compression.is_some(),
-            is_within_message: message.is_some(),
+            is_within_message,
         }
     }
 }
@@ -244,47 +227,49 @@ impl Receiver {
 #[derive(Debug, Default)]
 struct Partial {
     header: PartialHeader,
-    frame: Option<Frame>,
-    /// The payload of a control frame.
-    control: Vec<u8>,
+    control: Option<ControlFrame>,
     message: Option<PartialMessage>,
-}
-
-/// A frame of which the header has come.
-#[derive(Debug)]
-struct Frame {
-    header: Header,
-    /// The bytes of payload that are still to come.
-    remaining: u64,
 }
 
 impl Partial {
     fn is_empty(&self) -> bool {
-        self.header.length == 0 && self.frame.is_none() && self.message.is_none()
-    }
-
-    fn end_control_frame(&mut self) -> Result<Event, Failure> {
-        let Some(frame) = self.frame.take() else { unreachable!("a frame has begun") };
-        event(frame.header.opcode, std::mem::take(&mut self.control))
+        self.header.length == 0 && self.control.is_none() && self.message.is_none()
     }
 }
 
-impl Frame {
-    /// Takes the frame's payload off the front of `input`.
-    fn take<'i>(&mut self, input: &mut &'i [u8]) -> Piece<'i> {
-        let remaining = usize::try_from(self.remaining).unwrap_or(usize::MAX);
-        let (payload, rest) = input.split_at(remaining.min(input.len()));
-        *input = rest;
-        self.remaining -= payload.len() as u64;
-        Piece { payload, remaining: self.header.is_final.then_some(remaining) }
+/// A control frame of which the header has come.
+#[derive(Debug)]
+struct ControlFrame {
+    opcode: Opcode,
+    payload: Vec<u8>,
+    remaining: usize,
+    mask: Option<Mask>,
+}
+
+impl ControlFrame {
+    fn begin(header: &Header) -> Self {
+        Self {
+            opcode: header.opcode,
+            payload: Vec::new(),
+            remaining: header.payload_bytes as usize,
+            mask: header.mask,
+        }
     }
 
-    fn unmask_to(&mut self, out: &mut Vec<u8>, payload: &[u8]) {
-        let start = out.len();
-        out.extend_from_slice(payload);
-        if let Some(mask) = &mut self.header.mask {
-            mask.apply(&mut out[start..]);
+    /// Takes payload off the front of `input`; whether it is complete.
+    fn receive(&mut self, input: &mut &[u8]) -> bool {
+        let (piece, rest) = input.split_at(self.remaining.min(input.len()));
+        *input = rest;
+        self.payload.extend_from_slice(piece);
+        self.remaining -= piece.len();
+        self.remaining == 0
+    }
+
+    fn event(mut self) -> Result<Event, Failure> {
+        if let Some(mask) = &mut self.mask {
+            mask.apply(&mut self.payload);
         }
+        event(self.opcode, self.payload)
     }
 }
 
@@ -339,8 +324,4 @@ fn close_frame(payload: &[u8]) -> Result<Option<CloseFrame>, Failure> {
 
 fn text(bytes: Vec<u8>) -> Result<Text, Failure> {
     Ok(String::from_utf8(bytes).map_err(|_| Failure::InvalidUtf8)?.into())
-}
-
-fn check_size(payload_bytes: u64, max_message_bytes: usize) -> Result<(), Failure> {
-    if payload_bytes > max_message_bytes as u64 { Err(Failure::MessageTooBig) } else { Ok(()) }
 }

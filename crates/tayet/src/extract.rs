@@ -12,6 +12,7 @@ mod path;
 mod query;
 mod state;
 mod text;
+mod topics;
 
 use tayet_engine::BodyUse;
 

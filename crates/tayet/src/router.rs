@@ -10,7 +10,8 @@ use crate::automatic::{Asterisk, MethodNotAllowed, NotAllowed, NotFound};
 use crate::endpoint::Endpoint;
 use crate::method_router::{self, MethodRouter, Methods};
 use crate::pattern::Pattern;
-use crate::{Handler, Middleware};
+use crate::web_socket::WebSocketRoute;
+use crate::{Handler, Middleware, WebSocketConfig, WebSocketHandler};
 
 /// Which handler answers which request.
 ///
@@ -128,6 +129,38 @@ impl<S: Send + Sync + 'static> Router<S> {
     #[must_use]
     pub fn any<M: 'static>(self, path: &str, handler: impl Handler<M, S>) -> Self {
         self.route(path, method_router::any(handler))
+    }
+
+    /// Opens WebSockets at a path. `handler` is a [`WebSocketHandler`], or a closure that takes the socket and a message;
+    /// [`WebSocketUpgrade`](crate::WebSocketUpgrade) is for handlers that look at the request first.
+    ///
+    /// ```
+    /// use tayet::{Message, Router, WebSocket};
+    ///
+    /// let app: Router = Router::new().websocket("/echo", |socket: &WebSocket, message: Message| {
+    ///     // The peer may have gone meanwhile.
+    ///     let _ = socket.send(message);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Router::route`].
+    #[track_caller]
+    #[must_use]
+    pub fn websocket(self, path: &str, handler: impl WebSocketHandler) -> Self {
+        self.websocket_with(path, WebSocketConfig::default(), handler)
+    }
+
+    /// The same by another configuration than the default.
+    ///
+    /// # Panics
+    ///
+    /// As [`Router::route`].
+    #[track_caller]
+    #[must_use]
+    pub fn websocket_with(self, path: &str, config: WebSocketConfig, handler: impl WebSocketHandler) -> Self {
+        self.route(path, method_router::get(WebSocketRoute::new(handler, config)))
     }
 
     /// Puts another router's routes below `prefix`; its `/` becomes the prefix itself. If the other has a fallback of its

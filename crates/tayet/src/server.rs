@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, IoDriver, Limits};
 
-use crate::{Config, Result, Router, ServerHandle};
+use crate::{Config, Result, Router, ServerHandle, Topics};
 
 /// A server: a router and where and how it is served.
 ///
@@ -68,6 +68,13 @@ impl Server {
     /// How many event loops there are. Default: the cores that the process may use.
     pub fn loops(mut self, loops: usize) -> Self {
         self.engine.loops = loops;
+        self
+    }
+
+    /// The hub of the server's topics, where it is to be shared with threads that publish, or has limits of its own. One hub
+    /// belongs to one server.
+    pub fn topics(mut self, topics: Topics) -> Self {
+        self.engine.topics = topics;
         self
     }
 

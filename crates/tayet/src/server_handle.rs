@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use tayet_engine::{Address, Engine, ExecutionModel, MetricsSnapshot};
 
 use crate::app::App;
-use crate::{Context, FromRequestParts, Rejection, Request};
+use crate::{Context, FromRequestParts, Rejection, Request, Topics};
 
 /// A running server: a cheap clone. Handlers have it as an extractor, and `Option<ServerHandle>` where they are also tested
 /// without one.
@@ -46,6 +46,11 @@ impl ServerHandle {
     /// How many event loops it has ([`Server::loops`](crate::Server::loops)); what was left to it is filled in.
     pub fn loops(&self) -> usize {
         self.engine.loops()
+    }
+
+    /// Its topics.
+    pub fn topics(&self) -> &Topics {
+        self.engine.topics()
     }
 
     /// Begins a graceful shutdown: no new connections; requests under way are answered, until

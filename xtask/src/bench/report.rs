@@ -13,8 +13,15 @@ use super::settings::Settings;
 use super::syscalls::Syscalls;
 
 /// The figures of which ratios say something.
-const COMPARED: &[Figure] =
-    &[Figure::RequestsPerSecond, Figure::CpuUsPerRequest, Figure::InstructionsPerRequest];
+const COMPARED: &[Figure] = &[
+    Figure::RequestsPerSecond,
+    Figure::MessagesPerSecond,
+    Figure::DeliveriesPerSecond,
+    Figure::CpuUsPerRequest,
+    Figure::CpuUsPerMessage,
+    Figure::CpuUsPerDelivery,
+    Figure::InstructionsPerRequest,
+];
 
 /// A run of the harness.
 #[derive(Serialize)]

@@ -116,12 +116,19 @@ fn foreign(figures: &Figures) -> f64 {
 fn summarize(figures: &Figures) -> String {
     const TELLING: &[Figure] = &[
         Figure::RequestsPerSecond,
+        Figure::MessagesPerSecond,
+        Figure::DeliveriesPerSecond,
         Figure::CpuUsPerRequest,
+        Figure::CpuUsPerMessage,
+        Figure::CpuUsPerDelivery,
         Figure::P99Us,
         Figure::InstructionsPerRequest,
         Figure::AnsweredBesideIdle,
         Figure::IdleConnections,
         Figure::BytesPerIdleConnection,
+        Figure::Sockets,
+        Figure::BytesPerSocket,
+        Figure::LastReceiptMs,
         Figure::Errors,
         Figure::ForeignCpuPercent,
     ];

@@ -9,13 +9,15 @@ use tayet_net::{Driver, PeerAddress};
 use tayet_testkit::{Random, SimulatedNet};
 
 use super::application::{Application, ReadBefore};
+use super::sockets::Diary;
 use crate::engine::share;
-use crate::event_loop::{Loop, Step};
+use crate::event_loop::{Due, Loop, Step};
+use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool, Seat, Size};
 use crate::shared::Shared;
 use crate::sync::{Mutex, lock};
-use crate::worker::{Call, Job, Worker, answer_late};
+use crate::worker::{Call, Job, Worker, answer_late, handled_late};
 use crate::{EngineConfig, ExecutionModel, Limits};
 
 /// Threads that the pool believes to be starting, so that it never asks for real ones.
@@ -49,6 +51,8 @@ impl Default for Habits {
 pub(super) struct Stage {
     pub(super) net: SimulatedNet,
     pub(super) shared: Arc<Shared>,
+    /// What happened on its WebSockets.
+    pub(super) diary: Diary,
     crew: Crew,
     the_loop: Box<Loop>,
 }
@@ -79,7 +83,10 @@ impl Stage {
         config.limits.validate().expect("limits of a test are valid");
         let net = SimulatedNet::new(seed);
         let mut random = Random::new(!seed);
-        let application = Application { net: net.clone(), random: Mutex::new(random.fork()) };
+        let diary = Diary::default();
+        let random_of_application = Mutex::new(random.fork());
+        let application =
+            Application { net: net.clone(), random: random_of_application, diary: Arc::clone(&diary) };
         let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
         let mut shared = share(&config, &drivers, Arc::new(application));
         shared.pool = imagined_pool(config.execution, &config.limits);
@@ -102,7 +109,7 @@ impl Stage {
             let crew = crew.clone();
             move || crew.take_jobs()
         });
-        Self { net, shared, crew, the_loop }
+        Self { net, shared, diary, crew, the_loop }
     }
 
     /// Has the server shut down at this time.
@@ -110,7 +117,7 @@ impl Stage {
         let shared = Arc::clone(&self.shared);
         self.net.at(at, move || {
             shared.is_shutting_down.store(true, Ordering::SeqCst);
-            shared.mailboxes[0].post(Message::Drain);
+            shared.homes[0].mailbox.post(Message::Drain);
         });
     }
 
@@ -123,8 +130,15 @@ impl Stage {
     pub(super) fn run(mut self) -> Self {
         self.the_loop.arrive();
         while self.the_loop.step() == Step::Call {
-            let Some(mut request) = self.the_loop.take_call() else { continue };
             let time = self.crew.handler_time();
+            let mut request = match self.the_loop.take_due() {
+                Some(Due::Request(request)) => request,
+                Some(Due::Event(handling)) => {
+                    self.handle(handling, time);
+                    continue;
+                }
+                None => continue,
+            };
             if self.crew.takes_over() {
                 self.the_loop.note_takeover();
                 let shared = Arc::clone(&self.shared);
@@ -141,6 +155,25 @@ impl Stage {
         }
         assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");
         self
+    }
+}
+
+impl Stage {
+    /// Calls a socket's handler, on the loop or, if that is taken, beside it.
+    fn handle(&mut self, mut handling: Handling, time: Duration) {
+        if self.crew.takes_over() {
+            self.the_loop.note_takeover();
+            let shared = Arc::clone(&self.shared);
+            self.net.after(time, move || {
+                handling.run(&shared);
+                handled_late(&handling);
+            });
+            self.the_loop.arrive();
+        } else {
+            self.net.pass(time);
+            handling.run(&self.shared);
+            self.the_loop.handled(handling);
+        }
     }
 }
 

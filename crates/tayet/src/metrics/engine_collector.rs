@@ -41,6 +41,15 @@ impl EngineCollector {
         for route in routes() {
             classes.encode_family(&of_route(route))?.encode_gauge(&i64::from(route.is_dispatched))?;
         }
+        let help =
+            "Whether the handler of a route's WebSockets is handed to the pool (1) or runs on the loop (0)";
+        let mut classes =
+            encoder.encode_descriptor("route_messages_dispatched", help, None, MetricType::Gauge)?;
+        for route in routes().filter(|route| opens_web_sockets(route)) {
+            classes
+                .encode_family(&of_route(route))?
+                .encode_gauge(&i64::from(route.are_messages_dispatched))?;
+        }
         let help = "Loops that were taken from a route's handler";
         let mut takeovers = encoder.encode_descriptor("route_takeovers", help, None, MetricType::Counter)?;
         for route in routes() {
@@ -65,6 +74,15 @@ impl EngineCollector {
                 "Requests answered 503 since the queue was full",
                 figures.requests_overflowed,
             ),
+            ("sessions_opened", "WebSockets and streams of events opened", figures.sessions_opened),
+            ("sessions_failed", "WebSockets whose peer broke the protocol", figures.sessions_failed),
+            ("messages_received", "Messages received on WebSockets", figures.messages_received),
+            ("messages_sent", "Messages, control frames and events sent", figures.messages_sent),
+            (
+                "messages_dropped",
+                "Messages dropped since their socket's send queue was full",
+                figures.messages_dropped,
+            ),
             ("received_bytes", "Bytes received", figures.received_bytes),
             ("sent_bytes", "Bytes sent", figures.sent_bytes),
         ] {
@@ -78,6 +96,8 @@ impl EngineCollector {
         let figures = &self.snapshot;
         for (name, help, value) in [
             ("connections_open", "Connections open now", figures.connections_open),
+            ("sessions_open", "WebSockets and streams of events open now", figures.sessions_open),
+            ("topics", "Topics that have members or something kept", figures.topics),
             ("threads", "Threads of the pool, the loops' included", figures.threads),
             ("threads_busy", "Threads that run a handler, but not those on their loop", figures.threads_busy),
             ("queue_length", "Requests that wait for a worker", figures.queue_length),
@@ -99,6 +119,10 @@ impl Collector for EngineCollector {
             encoder.encode_descriptor("queue_wait", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         encode_histogram(wait, &self.snapshot.queue_wait)
     }
+}
+
+fn opens_web_sockets(route: &RouteMetrics) -> bool {
+    route.statuses.iter().any(|(status, _)| *status == 101)
 }
 
 fn of_route(route: &RouteMetrics) -> [(&'static str, String); 1] {
@@ -132,12 +156,21 @@ mod tests {
             statuses: vec![(200, 5), (404, 1)],
             duration,
             is_dispatched: true,
+            are_messages_dispatched: false,
             takeovers: 4,
+        };
+        let chat = RouteMetrics {
+            label: "GET /chat".to_owned(),
+            statuses: vec![(101, 2)],
+            are_messages_dispatched: true,
+            ..RouteMetrics::default()
         };
         let unused = RouteMetrics { label: "GET /unused".to_owned(), ..RouteMetrics::default() };
         let snapshot = MetricsSnapshot {
-            routes: vec![used, unused],
+            routes: vec![used, chat, unused],
             connections_open: 7,
+            sessions_open: 6,
+            messages_sent: 5,
             sent_bytes: 8,
             threads_busy: 9,
             ..MetricsSnapshot::default()
@@ -156,6 +189,9 @@ mod tests {
             r#"tayet_route_dispatched{route="GET /\"x\""} 1"#,
             r#"tayet_route_takeovers_total{route="GET /\"x\""} 4"#,
             "tayet_connections_open 7",
+            r#"tayet_route_messages_dispatched{route="GET /chat"} 1"#,
+            "tayet_sessions_open 6",
+            "tayet_messages_sent_total 5",
             "tayet_sent_bytes_total 8",
             "tayet_threads_busy 9",
             "tayet_queue_wait_seconds_count 0",

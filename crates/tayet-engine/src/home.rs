@@ -1,0 +1,37 @@
+//! What the connections of one loop share with the threads that answer and send on them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::mailbox::Mailbox;
+use crate::topics::Topics;
+
+/// A loop, as other threads see it.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) index: usize,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) topics: Topics,
+    /// Whether a thread that sends may wait for room: not where handlers run on the loop and nobody takes over.
+    pub(crate) may_block: bool,
+    /// Messages sent, by whatever thread.
+    pub(crate) sent_messages: AtomicU64,
+    /// Messages that found no room in their socket's queue.
+    pub(crate) dropped_messages: AtomicU64,
+    /// Bytes sent past the loop, by the thread that had them.
+    pub(crate) pushed_bytes: AtomicU64,
+}
+
+impl Home {
+    pub(crate) fn new(index: usize, mailbox: Arc<Mailbox>, topics: Topics, may_block: bool) -> Self {
+        Self {
+            index,
+            mailbox,
+            topics,
+            may_block,
+            sent_messages: AtomicU64::new(0),
+            dropped_messages: AtomicU64::new(0),
+            pushed_bytes: AtomicU64::new(0),
+        }
+    }
+}
