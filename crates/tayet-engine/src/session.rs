@@ -284,9 +284,13 @@ impl Loop {
             }
         }
         session.channel.set_awaited(session.is_busy && session.has_more_to_do());
-        let is_stuck = !session.backlog.is_empty() && !session.may_decode(max_waiting_bytes);
-        if is_stuck {
-            self.set_session_receiving(token, false);
+        if !session.backlog.is_empty() {
+            if session.may_decode(max_waiting_bytes) {
+                // The loop was taken from its handler in the middle of the input.
+                self.ready.push_back(token);
+            } else {
+                self.set_session_receiving(token, false);
+            }
         }
         self.uncork(token);
         let Some(session) = self.connections.session(token) else { return };
@@ -390,7 +394,7 @@ impl Loop {
         session.channel.set_awaited(true);
         let is_busy = session.is_busy;
         self.leave_topics(token);
-        if self.current.as_ref().is_some_and(|current| current.token == token) {
+        if self.is_current(token) {
             self.current = None;
         }
         if !is_busy {
@@ -456,7 +460,7 @@ impl Loop {
         session.has_ended = connection.has_ended;
         session.is_paused = connection.is_paused;
         let backlog = std::mem::take(&mut connection.backlog);
-        let is_current = self.current.as_ref().is_some_and(|current| current.token == token);
+        let is_current = self.is_current(token);
         self.connections.begin_session(token, session);
         if !is_current {
             self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
@@ -475,7 +479,15 @@ impl Loop {
             tracing::error!("a deferred answer cannot begin a WebSocket");
             response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
         }
-        self.give_answer(token, exchange, Answer { response, request: None });
+        if self.is_current(token) {
+            self.respond(token, exchange, &mut response);
+        } else {
+            self.give_answer(token, exchange, Answer { response, request: None });
+        }
+    }
+
+    fn is_current(&self, token: Token) -> bool {
+        self.current.as_ref().is_some_and(|current| current.token == token)
     }
 
     /// Calls the handler, here or on a worker.

@@ -26,6 +26,7 @@ pub(super) enum Figure {
     CpuUsPerDelivery,
     UserUsPerDelivery,
     SyscallsPerRequest,
+    SyscallsPerMessage,
     /// In user space.
     InstructionsPerRequest,
     PeakRssMb,
@@ -80,6 +81,7 @@ impl Figure {
             Self::CpuUsPerMessage => "CPU µs/message",
             Self::CpuUsPerDelivery => "CPU µs/delivery",
             Self::SyscallsPerRequest => "system calls/request",
+            Self::SyscallsPerMessage => "system calls/message",
             Self::InstructionsPerRequest => "instructions/request",
             Self::PeakRssMb => "peak RSS MB",
             Self::SleepsPerSecond => "sleeps/s",
@@ -113,7 +115,8 @@ impl Figure {
             | Self::UserUsPerMessage
             | Self::CpuUsPerDelivery
             | Self::UserUsPerDelivery
-            | Self::SyscallsPerRequest => 2,
+            | Self::SyscallsPerRequest
+            | Self::SyscallsPerMessage => 2,
             Self::PeakRssMb
             | Self::SlowestAnswerMs
             | Self::AnsweredPercent

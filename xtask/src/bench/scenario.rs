@@ -1,12 +1,11 @@
 //! What is measured: the work, who does it, and what each is compared with.
 
-use std::time::Duration;
-
 use super::contestant::{
     ACTIX, ACTIX_BLOCK, ASTRA, AXUM, AXUM_BLOCK, Contestant, FASTHTTP, FASTWEBSOCKETS, FLOOR, GO, GORILLA,
     HYPER, MAY_MINIHTTP, NGINX, NODE, NODE_CLUSTER, NTEX, SLEEPER, TAYET, TAYET_4_THREADS, TAYET_100_THREADS,
     TAYET_INLINE, TINY_HTTP, TUNGSTENITE, WEBSOCKET_FLOOR,
 };
+use super::figure::Figure;
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
 
@@ -161,7 +160,6 @@ fn websockets() -> [Scenario; 6] {
         let work = Work::WebSocketIdle(work);
         Scenario { name, title, path, work, entries: alone(contestants) }
     };
-    let ping_after = Duration::from_secs(15);
     [
         echo("websockets-echo-64", "WebSocket echo, 64 bytes, 64 sockets", 64),
         echo("websockets-echo-512", "WebSocket echo, 64 bytes, 512 sockets", 512),
@@ -176,7 +174,7 @@ fn websockets() -> [Scenario; 6] {
             "websockets-idle",
             "Idle WebSockets, pinged by servers that do so, then published to",
             TOPIC,
-            Idle { sockets: 18_000, ping_after, deflate: false },
+            Idle { sockets: 18_000, deflate: false },
             PUBLISHING,
         ),
         idle(
@@ -184,15 +182,14 @@ fn websockets() -> [Scenario; 6] {
             "Idle WebSockets that have exchanged 2,000 bytes with permessage-deflate",
             ECHO,
             // As many as a server with a window for each socket can hold in 2 GB.
-            Idle { sockets: 5_000, ping_after, deflate: true },
+            Idle { sockets: 5_000, deflate: true },
             DEFLATING,
         ),
         idle(
             MILLION,
             "A million idle WebSockets, pinged, then published to",
             TOPIC,
-            // Opening all takes minutes: those that are open must not be pinged over and over meanwhile.
-            Idle { sockets: 1_000_000, ping_after: Duration::from_secs(180), deflate: false },
+            Idle { sockets: 1_000_000, deflate: false },
             &[TAYET],
         ),
     ]
@@ -218,9 +215,13 @@ impl Scenario {
         )
     }
 
-    /// Whether the system calls of the work are counted too.
-    pub(super) fn is_traced(&self) -> bool {
-        matches!(self.work, Work::Load(_))
+    /// What the system calls of the work are divided by, if they are counted too.
+    pub(super) fn syscalls_figure(&self) -> Option<Figure> {
+        match self.work {
+            Work::Load(_) => Some(Figure::SyscallsPerRequest),
+            Work::WebSocketEcho { .. } => Some(Figure::SyscallsPerMessage),
+            _ => None,
+        }
     }
 
     /// The most requests a second that any server can answer, when the work's nature limits them.

@@ -102,7 +102,7 @@ impl Launch {
     pub(super) fn pinging(mut self, contestant: &Contestant, after: Duration) -> Self {
         self.pings = contestant.pings();
         if self.pings {
-            self.command.arg("--websocket-ping-ms").arg(after.as_millis().to_string());
+            self.command.env("TAYET_PING_INTERVAL_MS", after.as_millis().to_string());
         }
         self
     }

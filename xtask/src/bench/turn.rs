@@ -58,9 +58,18 @@ pub(super) fn count_syscalls(
     scenario: &Scenario,
     entry: &Entry,
 ) -> anyhow::Result<Syscalls> {
-    let Work::Load(load) = scenario.work else { bail!("only loads are traced") };
+    let root = harness.workspace.root();
     let server = start(harness, scenario, entry)?;
-    syscalls::count(harness.workspace.root(), &server, load)
+    match scenario.work {
+        Work::Load(load) => syscalls::count(root, &server, |duration| {
+            Ok(load.start(root, server.address, &server.path, duration)?.finish()?.requests)
+        }),
+        Work::WebSocketEcho { sockets } => {
+            let echo = websocket::open_echo(harness, &server, sockets, syscalls::LOAD_DURATION)?;
+            syscalls::count(root, &server, |duration| Ok(echo.run(duration)?.count))
+        }
+        _ => bail!("only loads are traced"),
+    }
 }
 
 fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
@@ -68,7 +77,7 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     let path = contestant.path(scenario.path);
     let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
     if let Work::WebSocketIdle(idle) = scenario.work {
-        launch = launch.pinging(contestant, idle.ping_after);
+        launch = launch.pinging(contestant, idle.ping_after());
     }
     let server = Server::start(launch, path)?;
     server.check(contestant)?;

@@ -33,6 +33,16 @@ pub(super) fn echo(harness: &Harness<'_>, server: &Server, sockets: u32) -> anyh
     Ok(figures)
 }
 
+/// The load of `echo`, ready to run for `duration`.
+pub(super) fn open_echo(
+    harness: &Harness<'_>,
+    server: &Server,
+    sockets: u32,
+    duration: Duration,
+) -> anyhow::Result<WsLoad> {
+    open(harness, server, sockets, Mode::Echo { loops: ECHO_LOOPS, duration })
+}
+
 /// One publication in flight to all sockets.
 pub(super) fn fan_out(harness: &Harness<'_>, server: &Server, sockets: u32) -> anyhow::Result<Figures> {
     let (outcome, usage) = measure(harness, server, sockets, |duration| Mode::FanOut { duration })?;
@@ -55,10 +65,7 @@ fn measure(
     sockets: u32,
     mode: impl Fn(Duration) -> Mode,
 ) -> anyhow::Result<(Outcome, Usage)> {
-    require_descriptors(sockets as usize + RESERVED_DESCRIPTORS)?;
-    let program = harness.programs.websocket_load()?;
-    let target = Target { address: server.address, path: &server.path, sockets, process: 0 };
-    let open = |duration| WsLoad::open(program, target, mode(duration));
+    let open = |duration| open(harness, server, sockets, mode(duration));
     if harness.settings.warms_up {
         open(WARM_UP)?.run(WARM_UP)?;
     }
@@ -68,6 +75,12 @@ fn measure(
     let before = Clocks::read_beside(&processes, &load.processes())?;
     let outcome = load.run(duration)?;
     Ok((outcome, Clocks::read(&processes)?.since(&before)))
+}
+
+fn open(harness: &Harness<'_>, server: &Server, sockets: u32, mode: Mode) -> anyhow::Result<WsLoad> {
+    require_descriptors(sockets as usize + RESERVED_DESCRIPTORS)?;
+    let target = Target { address: server.address, path: &server.path, sockets, process: 0 };
+    WsLoad::open(harness.programs.websocket_load()?, target, mode)
 }
 
 fn common(server: &Server, usage: &Usage) -> anyhow::Result<Figures> {

@@ -25,6 +25,9 @@ const MIN_AVAILABLE_BYTES: u64 = 2 << 30;
 const MAX_BYTES_PER_SOCKET: u64 = 16 << 10;
 /// How long memory may take to settle after the last socket was opened.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
+/// How long a few sockets are silent until they are pinged: longer than it takes to measure what they cost idle.
+const PING_AFTER: Duration = Duration::from_secs(15);
+const MIN_SOCKETS_OPENED_PER_SECOND: u32 = 5_000;
 /// How long the last ping may be overdue.
 const PING_GRACE: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -33,10 +36,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Idle {
     pub(super) sockets: u32,
-    /// After how much silence a server pings that can be told to. Opening takes less, or it is pinged meanwhile.
-    pub(super) ping_after: Duration,
     /// Whether sockets negotiate permessage-deflate and use it once. They echo then, and are in no topic.
     pub(super) deflate: bool,
+}
+
+impl Idle {
+    /// After how much silence a server pings that can be told to. It is longer than opening all takes, or else those
+    /// that were opened first would be pinged over and over meanwhile.
+    pub(super) fn ping_after(self) -> Duration {
+        PING_AFTER + Duration::from_secs(u64::from(self.sockets / MIN_SOCKETS_OPENED_PER_SECOND))
+    }
 }
 
 /// A server and the load that holds its sockets.
@@ -77,7 +86,7 @@ pub(super) fn measure(
         (Figure::IdleCpuPercent, idle_cpu_percent(&pairs, harness.settings.load_duration())?),
     ]);
     if pairs[0].server.pings {
-        figures.insert(Figure::Pinged, f64::from(await_pings(harness, &mut pairs, idle.ping_after)?));
+        figures.insert(Figure::Pinged, f64::from(await_pings(harness, &mut pairs, idle.ping_after())?));
     }
     if !idle.deflate {
         figures.insert(Figure::LastReceiptMs, publish(&mut pairs)?);
@@ -100,7 +109,11 @@ fn gather(
     shares: &[u32],
     start: impl Fn() -> anyhow::Result<Server>,
 ) -> anyhow::Result<Vec<Pair>> {
-    let bar = (shares.len() > 1).then(|| Bar::new("sockets", u64::from(idle.sockets)));
+    let bar = (shares.len() > 1).then(|| {
+        // What is being measured stands on the line above.
+        println!();
+        Bar::new("sockets", u64::from(idle.sockets))
+    });
     let mut pairs = Vec::new();
     for (process, &sockets) in (0..).zip(shares) {
         harness.check_interrupt()?;
@@ -184,6 +197,12 @@ fn publish(pairs: &mut [Pair]) -> anyhow::Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pings_wait_until_all_are_open() {
+        let after = |sockets| Idle { sockets, deflate: false }.ping_after().as_secs();
+        assert_eq!([after(18_000), after(1_000_000)], [18, 215]);
+    }
 
     #[test]
     fn sockets_are_shared_out_over_as_few_processes_as_can_hold_them() {

@@ -61,7 +61,7 @@ enum Mode {
         #[arg(long)]
         deflate: bool,
         /// Ends with an error after so many seconds, whatever is still asked for.
-        #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=3600))]
+        #[arg(long, default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..=3600))]
         limit_seconds: u64,
     },
 }

@@ -6,15 +6,17 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
-use std::{env, io, thread};
+use std::{env, io, mem, thread};
 
 use peer_floor::listen_reusing_port;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
 
 const USAGE: &str = "usage: floor-websocket ADDRESS LOOPS";
 const LISTENER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
 const EVENTS_AT_ONCE: usize = 512;
 const READ_BYTES: usize = 64 * 1024;
 const TOPIC: &[u8] = b"GET /ws/topic/";
@@ -23,17 +25,21 @@ const ACCEPTANCE: &[u8] =
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-/// Who gets what is published.
-type Members = Mutex<Vec<Arc<OwnedFd>>>;
+/// What is published to the sockets of one loop, by any.
+struct Outlet {
+    waker: OwnedFd,
+    frames: Mutex<Vec<u8>>,
+}
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [address, loops] = arguments.as_slice() else { panic!("{USAGE}") };
     let address: SocketAddr = address.parse().expect(USAGE);
-    let members = Arc::<Members>::default();
-    let loops: Vec<_> = (0..loops.parse().expect(USAGE))
-        .map(|_| {
-            let mut floor = Loop::new(address, Arc::clone(&members))?;
+    let outlets = (0..loops.parse().expect(USAGE)).map(|_| Outlet::new());
+    let outlets = Arc::new(outlets.collect::<io::Result<Vec<_>>>()?);
+    let loops: Vec<_> = (0..outlets.len())
+        .map(|index| {
+            let mut floor = Loop::new(address, Arc::clone(&outlets), index)?;
             Ok(thread::spawn(move || floor.run()))
         })
         .collect::<io::Result<_>>()?;
@@ -47,13 +53,17 @@ struct Loop {
     epoll: OwnedFd,
     listener: OwnedFd,
     connections: Vec<Option<Connection>>,
-    members: Arc<Members>,
+    /// Those of this loop that get what is published.
+    members: Vec<usize>,
+    outlets: Arc<Vec<Outlet>>,
+    /// Which of them is this loop's.
+    own: usize,
     received: Vec<u8>,
     answer: Vec<u8>,
 }
 
 struct Connection {
-    socket: Arc<OwnedFd>,
+    socket: OwnedFd,
     state: State,
 }
 
@@ -67,13 +77,40 @@ enum State {
 /// Why a connection has come to its end: nobody is told.
 struct Ended;
 
+impl Outlet {
+    fn new() -> io::Result<Self> {
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { waker, frames: Mutex::default() })
+    }
+
+    fn put(&self, frames: &[u8]) {
+        self.frames.lock().expect("nothing panics under the lock").extend_from_slice(frames);
+        // It fails only if it is set already, to as much as it holds.
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let _ = rustix::io::read(&self.waker, &mut [0; 8]);
+        mem::take(&mut self.frames.lock().expect("nothing panics under the lock"))
+    }
+}
+
 impl Loop {
-    fn new(address: SocketAddr, members: Arc<Members>) -> io::Result<Self> {
+    fn new(address: SocketAddr, outlets: Arc<Vec<Outlet>>, own: usize) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let listener = listen_reusing_port(address)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        let received = Vec::with_capacity(READ_BYTES);
-        Ok(Self { epoll, listener, connections: Vec::new(), members, received, answer: Vec::new() })
+        epoll::add(&epoll, &outlets[own].waker, EventData::new_u64(WAKER), EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            connections: Vec::new(),
+            members: Vec::new(),
+            outlets,
+            own,
+            received: Vec::with_capacity(READ_BYTES),
+            answer: Vec::new(),
+        })
     }
 
     fn run(&mut self) -> io::Result<()> {
@@ -88,6 +125,7 @@ impl Loop {
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept()?,
+                    WAKER => self.deliver(),
                     index => {
                         if self.serve(index as usize).is_err() {
                             self.forget(index as usize);
@@ -106,20 +144,23 @@ impl Loop {
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);
         }
-        self.connections[index] = Some(Connection { socket: Arc::new(socket), state: State::Handshake });
+        self.connections[index] = Some(Connection { socket, state: State::Handshake });
         Ok(())
     }
 
     fn serve(&mut self, index: usize) -> Result<(), Ended> {
         let connection = self.connections[index].as_mut().ok_or(Ended)?;
         self.received.clear();
-        match recv(&*connection.socket, spare_capacity(&mut self.received), RecvFlags::empty()) {
+        match recv(&connection.socket, spare_capacity(&mut self.received), RecvFlags::empty()) {
             Ok((_, count)) if count > 0 => {}
             Err(rustix::io::Errno::AGAIN) => return Ok(()),
             _ => return Err(Ended),
         }
         if connection.state == State::Handshake {
-            connection.state = shake_hands(connection, &self.received, &self.members)?;
+            connection.state = shake_hands(&connection.socket, &self.received)?;
+            if connection.state == State::Topic {
+                self.members.push(index);
+            }
             return Ok(());
         }
         self.answer.clear();
@@ -130,32 +171,34 @@ impl Loop {
         if connection.state == State::Echo {
             return write(&connection.socket, &self.answer);
         }
-        // One thread sends to all: the loops share no queue, and a send is what a delivery has to cost.
-        for member in self.members.lock().expect("nothing panics under the lock").iter() {
-            let _ = write(member, &self.answer);
-        }
+        self.outlets.iter().for_each(|outlet| outlet.put(&self.answer));
         Ok(())
+    }
+
+    fn deliver(&mut self) {
+        let frames = self.outlets[self.own].take();
+        for &member in &self.members {
+            if let Some(connection) = &self.connections[member] {
+                // Whose end this is, its own event tells.
+                let _ = write(&connection.socket, &frames);
+            }
+        }
     }
 
     fn forget(&mut self, index: usize) {
         let Some(connection) = self.connections[index].take() else { return };
         if connection.state == State::Topic {
-            let mut members = self.members.lock().expect("nothing panics under the lock");
-            members.retain(|member| !Arc::ptr_eq(member, &connection.socket));
+            self.members.retain(|member| *member != index);
         }
     }
 }
 
-fn shake_hands(connection: &Connection, request: &[u8], members: &Members) -> Result<State, Ended> {
+fn shake_hands(socket: &OwnedFd, request: &[u8]) -> Result<State, Ended> {
     if !request.ends_with(b"\r\n\r\n") {
         return Err(Ended);
     }
-    write(&connection.socket, ACCEPTANCE)?;
-    if !request.starts_with(TOPIC) {
-        return Ok(State::Echo);
-    }
-    members.lock().expect("nothing panics under the lock").push(Arc::clone(&connection.socket));
-    Ok(State::Topic)
+    write(socket, ACCEPTANCE)?;
+    Ok(if request.starts_with(TOPIC) { State::Topic } else { State::Echo })
 }
 
 /// Appends the frame at the beginning of `input`, unmasked, to `answer`; returns what follows it.
