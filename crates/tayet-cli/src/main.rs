@@ -1,10 +1,13 @@
 //! The `tayet` command.
 //!
-//! Without a subcommand it serves the demo: one page that shows what the server does.
+//! Without a subcommand it serves the demo: pages that show what the server does.
 
 mod demo;
+mod listening;
 mod log;
 mod options;
+mod upload_page;
+mod uploads;
 
 use clap::Parser;
 
@@ -15,5 +18,6 @@ fn main() -> tayet::Result {
     log::start();
     match options.command() {
         Command::Demo(demo) => demo::run(&demo),
+        Command::Uploads(uploads) => uploads::run(&uploads),
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use tayet::{AccessLogFormat, Address, Config, ExecutionModel};
 
+use crate::uploads::{DemoUploadOptions, UploadLimitOptions};
+
 /// Tayet, an application server for code that blocks.
 ///
 /// Without a command it serves the demo at http://127.0.0.1:8080.
@@ -24,12 +26,38 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Serve a page that shows what the server does
     Demo(DemoOptions),
+    /// Receive files into a directory, by a page and by every resumable protocol
+    Uploads(UploadsOptions),
 }
 
-/// How the demo is served. What has no flag is taken from the environment, such as TAYET_MAX_BODY_BYTES, and what is not there
-/// either from the file.
+/// How the demo is served.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct DemoOptions {
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(crate) uploads: DemoUploadOptions,
+}
+
+/// How files are received.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct UploadsOptions {
+    /// Where files go; unfinished ones are in .uploads there
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(crate) limits: UploadLimitOptions,
+}
+
+/// How a server runs. What has no flag is taken from the environment, such as TAYET_MAX_BODY_BYTES, and what is not there
+/// either from the file.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ServerOptions {
     /// Where to listen: 127.0.0.1:8080, :8080 for all interfaces, or unix:/run/tayet.sock; may be given several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Address>,
@@ -58,7 +86,7 @@ impl Options {
     }
 }
 
-impl DemoOptions {
+impl ServerOptions {
     /// The file's settings, with those of the environment in their place, and those of the command line in theirs.
     pub(crate) fn config(&self) -> tayet::Result<Config> {
         let mut config = Config::new();
