@@ -40,7 +40,7 @@ class Upload {
     [this.state, this.reason] = [state, reason];
     if (state === "complete" || state === "failed") $("#announcement").textContent = `${this.name}: ${state}`;
     this.draw();
-    startWaiting();
+    if (state !== "sending") startWaiting();
   }
 
   /** Sends what is missing, again and again until it is there, paused or refused for good. */
