@@ -8,7 +8,7 @@ mod pressure;
 mod probes;
 
 use tayet::metrics::Metrics;
-use tayet::{Router, Server, health};
+use tayet::{Config, Router, Server, health};
 
 use self::figures::Started;
 use self::orders::Orders;
@@ -21,10 +21,8 @@ pub(crate) fn run(options: &DemoOptions) -> tayet::Result {
     let metrics = Metrics::new();
     let uploads = options.uploads.uploads()?.metrics(&metrics);
     let app = router(metrics).nest("/files", uploads);
-    let server = Server::new(app).config(&options.server.config()?)?;
-    server.run_with(listening::announce).map_err(listening::explained)?;
-    println!("stopped");
-    Ok(())
+    let server = Server::new(app).config(&options.server.config(Config::new())?)?;
+    listening::run(server, "open it in a browser; Ctrl-C ends it")
 }
 
 fn router(metrics: Metrics) -> Router {

@@ -1,11 +1,14 @@
 //! The `tayet` command.
 //!
-//! Without a subcommand it serves the demo: pages that show what the server does.
+//! Without a subcommand it serves the demo: pages that show what the server does. `tayet serve DIR` serves files, and
+//! `tayet uploads DIR` receives them.
 
 mod demo;
 mod listening;
 mod log;
 mod options;
+mod serve;
+mod server_options;
 mod upload_page;
 mod uploads;
 
@@ -17,7 +20,8 @@ fn main() -> tayet::Result {
     let options = Options::parse();
     log::start();
     match options.command() {
-        Command::Demo(demo) => demo::run(&demo),
-        Command::Uploads(uploads) => uploads::run(&uploads),
+        Command::Demo(options) => demo::run(&options),
+        Command::Serve(options) => serve::run(&options),
+        Command::Uploads(options) => uploads::run(&options),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tayet::metrics::Metrics;
-use tayet::{Router, Server, health};
+use tayet::{Config, Router, Server, health};
 use tayet_tus::{DiskStore, Fsync, UploadLimits, Uploads};
 
 use crate::options::UploadsOptions;
@@ -15,6 +15,9 @@ use crate::{listening, upload_page};
 const DEMO_MAX_UPLOAD_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Bytes of all uploads to the demo.
 const DEMO_MAX_STORED_BYTES: u64 = 16 * 1024 * 1024 * 1024;
+
+/// What waits for the disk of each upload: many of them are expected.
+const STREAM_BUFFER_BYTES: &str = "65536";
 
 /// Serves a page for uploads into a directory until it is told to end.
 pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
@@ -28,10 +31,9 @@ pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
         .get("/metrics", metrics)
         .get("/healthz", health::live)
         .get("/readyz", health::ready);
-    let server = Server::new(app).config(&options.server.config()?)?;
-    server.run_with(listening::announce).map_err(listening::explained)?;
-    println!("stopped");
-    Ok(())
+    let config = Config::new().with("stream_buffer_bytes", STREAM_BUFFER_BYTES)?;
+    let server = Server::new(app).config(&options.server.config(config)?)?;
+    listening::run(server, "open it in a browser, and drop files on it; Ctrl-C ends it")
 }
 
 fn open(directory: &Path, limits: UploadLimits, fsync: FsyncPolicy) -> io::Result<Uploads> {

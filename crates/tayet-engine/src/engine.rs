@@ -29,6 +29,8 @@ use crate::{
 pub struct EngineConfig {
     /// Where to listen.
     pub listen: Vec<Address>,
+    /// Sockets that listen already, to be served beside those addresses.
+    pub listeners: Vec<Arc<Listener>>,
     /// Event loops. 0, the default, is one for each core that the process may use; where all handlers are dispatched
     /// ([`ExecutionModel::ThreadPool`]) the loops do I/O only and half as many do.
     pub loops: usize,
@@ -77,6 +79,10 @@ impl Engine {
             addresses.push(bound[0].address().clone());
             listeners.push(bound);
         }
+        for adopted in std::mem::take(&mut config.listeners) {
+            addresses.push(adopted.address().clone());
+            listeners.push(vec![adopted; config.loops]);
+        }
         Ok(Bound { config, listeners, addresses })
     }
 
@@ -89,7 +95,7 @@ impl Engine {
         Self::bind(config)?.serve(service)
     }
 
-    /// Where it listens, in the order of [`EngineConfig::listen`]; port 0 is filled in.
+    /// Where it listens, in the order of [`EngineConfig::listen`], then of [`EngineConfig::listeners`]; port 0 is filled in.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
