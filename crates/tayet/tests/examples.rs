@@ -47,6 +47,8 @@ examples! {
     behind_a_proxy: "15_behind_a_proxy"
     testing: "16_testing"
     static_files: "17_static_files"
+    forms_with_files: "20_forms_with_files"
+    compression: "21_compression"
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 17] = [
+const EXAMPLES: [(&str, &str); 19] = [
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -42,6 +42,8 @@ const EXAMPLES: [(&str, &str); 17] = [
         "17_static_files",
         "Files: a directory, one of its parts with rules of its own, and a single file that a handler chooses.",
     ),
+    ("20_forms_with_files", "A form with files, each written to disk while it arrives."),
+    ("21_compression", "Answers that are compressed as the client prefers, and uploads that were."),
 ];
 
 /// A list item for each example.
