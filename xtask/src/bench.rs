@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: Tayet and its peers on the same work, taking turns.
 
-mod background;
+pub(crate) mod background;
 mod chart;
 mod client;
 mod clocks;
@@ -13,8 +13,8 @@ mod load;
 mod machine;
 mod paced;
 mod process_stat;
-mod programs;
-mod progress;
+pub(crate) mod programs;
+pub(crate) mod progress;
 mod publish;
 mod report;
 mod rounds;

@@ -14,7 +14,7 @@ const END_LIMIT_MS: u64 = 2_000;
 
 /// A running program. It stays in the harness's session: the kernel's scheduler shares the cores among sessions, which
 /// would give servers and load tails of hundreds of milliseconds.
-pub(super) struct Background {
+pub(crate) struct Background {
     child: Child,
     program: String,
 }
@@ -26,7 +26,7 @@ impl Background {
     }
 
     /// Starts `command` with pipes to its standard input and from its standard output.
-    pub(super) fn start_with_pipes(command: &mut Command) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
+    pub(crate) fn start_with_pipes(command: &mut Command) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
         let mut this = Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         let input = this.child.stdin.take().context("the standard input is no pipe")?;
         let output = this.child.stdout.take().context("the standard output is no pipe")?;
@@ -53,7 +53,7 @@ impl Background {
     }
 
     /// Waits for the end; past `limit`, the program is ended, which is an error.
-    pub(super) fn wait(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
+    pub(crate) fn wait(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
         if let Some(status) = self.wait_until(Instant::now() + limit)? {
             return Ok(status);
         }

@@ -108,7 +108,8 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
     Ok(directory.join("target/release").join(name))
 }
 
-fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+/// Builds the arena, with all optimizations.
+pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet", "--example", "arena"]);
     runner.run(cargo.current_dir(workspace.root()), LIMIT)?;

@@ -44,18 +44,18 @@ impl Progress {
 }
 
 /// How much of something there is already, drawn on one line.
-pub(super) struct Bar {
+pub(crate) struct Bar {
     unit: &'static str,
     total: u64,
 }
 
 impl Bar {
-    pub(super) fn new(unit: &'static str, total: u64) -> Self {
+    pub(crate) fn new(unit: &'static str, total: u64) -> Self {
         Self { unit, total }
     }
 
     /// Draws the bar anew, with a remark behind it.
-    pub(super) fn show(&self, count: u64, remark: &str) {
+    pub(crate) fn show(&self, count: u64, remark: &str) {
         // Where no terminal takes it back to the line's beginning, each goes on a line of its own.
         let end = if std::io::stdout().is_terminal() { "\r" } else { "\n" };
         print!("{}{end}", draw(count, self.total, self.unit, remark));
@@ -63,7 +63,7 @@ impl Bar {
     }
 
     /// Leaves the bar as it is, and goes on below it.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         if std::io::stdout().is_terminal() {
             println!();
         }
