@@ -18,9 +18,9 @@ export class Server {
     this.url = url;
   }
 
-  /** Starts the demo on a free port and waits until it listens. */
-  static async start(...flags) {
-    const server = spawn(PROGRAM, ["--listen", "127.0.0.1:0", ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+  /** Starts the demo, on a free port if none is given, and waits until it listens. */
+  static async start(address = "127.0.0.1:0") {
+    const server = spawn(PROGRAM, ["--listen", address], { stdio: ["ignore", "pipe", "inherit"] });
     await once(server, "spawn");
     for await (const line of createInterface({ input: server.stdout })) {
       const [, url] = /^listening on (http:.*)$/.exec(line) ?? [];
@@ -30,6 +30,12 @@ export class Server {
       }
     }
     throw new Error(`${PROGRAM} ended before it listened`);
+  }
+
+  /** Starts it again where it was. */
+  async startAgain() {
+    const { process } = await Server.start(new URL(this.url).host);
+    this.process = process;
   }
 
   /** Ends it as an administrator would, and expects that it ends well. */

@@ -1,5 +1,6 @@
 //! The demo: one page that shows what the server does.
 
+mod chat;
 mod example_list;
 mod figures;
 mod orders;
@@ -8,30 +9,38 @@ mod pressure;
 mod probes;
 
 use std::io;
+use std::thread;
 
 use tayet::metrics::Metrics;
 use tayet::{Address, DEFAULT_LISTEN, Error, Router, Server, ServerHandle, health};
 
-use self::figures::Started;
+use self::figures::Source;
 use self::orders::Orders;
 use self::pressure::Pressure;
 use crate::options::DemoOptions;
 
 /// Serves the demo until it is told to end.
 pub(crate) fn run(options: &DemoOptions) -> tayet::Result {
-    let server = Server::new(router()).config(&options.config()?)?;
-    server.run_with(announce).map_err(explained)?;
+    let pressure = Pressure::default();
+    let source = Source::new(pressure.clone());
+    let server = Server::new(router(pressure, source.clone())).config(&options.config()?)?;
+    let ready = |server: &ServerHandle| {
+        let publisher = server.clone();
+        thread::spawn(move || figures::publish(&publisher, &source));
+        announce(server);
+    };
+    server.run_with(ready).map_err(explained)?;
     println!("stopped");
     Ok(())
 }
 
-fn router() -> Router {
-    let pressure = Pressure::default();
+fn router(pressure: Pressure, source: Source) -> Router {
     Router::new()
         .merge(page::router())
         .merge(probes::router())
-        .merge(pressure::router().with_state(pressure.clone()))
-        .merge(figures::router().with_state((Started::now(), pressure)))
+        .merge(pressure::router().with_state(pressure))
+        .merge(figures::router().with_state(source))
+        .merge(chat::router())
         .nest("/api/orders", orders::router().with_state(Orders::default()))
         .get("/metrics", Metrics::new())
         .get("/healthz", health::live)
