@@ -1,13 +1,16 @@
 //! What the arena answers.
 
 use std::hint;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tayet::metrics::Metrics;
-use tayet::{BodyStream, Bytes, Error, Json, Path, Query, Router, StatusCode, get, health, post};
+use tayet::{
+    Body, BodyStream, Bytes, Compression, Decompression, Error, Files, IntoResponse, Json, Multipart,
+    MultipartLimits, Path, Query, Router, StatusCode, get, health, post,
+};
 
 use crate::items::{self, Listing};
 use crate::sockets;
@@ -18,23 +21,34 @@ const MAX_SLEEP_MS: u64 = 60_000;
 const MAX_SPIN_US: u64 = 1_000_000;
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
+/// Between the events of a countdown.
+const COUNTDOWN_PAUSE: Duration = Duration::from_millis(20);
 
-/// All endpoints.
-pub(crate) fn router() -> Router {
-    Router::new()
+/// All endpoints; `/static` serves the files of a directory, if there is one.
+pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
+    let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
         .route("/baseline11", get(sum).post(sum))
         .get("/json/{count}", json)
+        .route("/json-comp/{count}", get(json).layer(Compression::new()))
         .get("/sleep/{ms}", sleep)
         .get("/spin/{us}", spin)
         .route("/echo", post(|body: Bytes| body))
+        .route("/inflate", post(upload).layer(Decompression::new()))
         .route("/upload", post(upload))
+        .route("/multipart", post(multipart))
+        .route("/download/{bytes}", get(download).layer(Compression::new()))
+        .route("/countdown/{from}", get(countdown).layer(Compression::new()))
         .get("/panic", panic)
         .merge(sockets::router())
         .get("/metrics", Metrics::new())
         .get("/healthz", health::live)
-        .get("/readyz", health::ready)
+        .get("/readyz", health::ready);
+    Ok(match files {
+        Some(directory) => router.nest("/static", Files::open(directory)?),
+        None => router,
+    })
 }
 
 #[derive(Deserialize)]
@@ -101,6 +115,54 @@ fn spin(Path(us): Path<u64>) -> tayet::Result<&'static str> {
 fn upload(body: BodyStream) -> tayet::Result<String> {
     let mut body = BufReader::with_capacity(UPLOAD_BUFFER_BYTES, body);
     Ok(io::copy(&mut body, &mut io::sink())?.to_string())
+}
+
+/// Tells of each part of a form what it is and how long, and keeps none.
+fn multipart(form: Multipart) -> tayet::Result<Json<Vec<Received>>> {
+    let mut form =
+        form.with_limits(MultipartLimits { max_file_bytes: u64::MAX, ..MultipartLimits::default() });
+    let mut received = Vec::new();
+    while let Some(mut part) = form.next_part()? {
+        let (name, file_name) = (part.name().to_owned(), part.file_name().map(str::to_owned));
+        received.push(Received { name, file_name, bytes: part.copy_to(&mut io::sink())? });
+    }
+    Ok(Json(received))
+}
+
+#[derive(Serialize)]
+struct Received {
+    name: String,
+    file_name: Option<String>,
+    bytes: u64,
+}
+
+/// So many bytes of text, written while they are sent.
+fn download(Path(bytes): Path<u64>) -> impl IntoResponse {
+    let body = Body::from_writer_sized(bytes, move |out| {
+        let block = "warp and weft, ".repeat(4096);
+        let mut left = bytes;
+        while left > 0 {
+            let part = &block.as_bytes()[..left.min(block.len() as u64) as usize];
+            out.write_all(part)?;
+            left -= part.len() as u64;
+        }
+        Ok(())
+    });
+    ([("content-type", "text/plain")], body)
+}
+
+/// Events that come one by one, and how many they were in a trailer.
+fn countdown(Path(from): Path<u32>) -> impl IntoResponse {
+    let body = Body::from_writer(move |out| {
+        for number in (1..=from).rev() {
+            write!(out, "data: {number}\n\n")?;
+            out.flush()?;
+            thread::sleep(COUNTDOWN_PAUSE);
+        }
+        out.trailers_mut().insert("x-count", from.into());
+        Ok(())
+    });
+    ([("content-type", "text/event-stream"), ("trailer", "x-count")], body)
 }
 
 fn panic() -> StatusCode {

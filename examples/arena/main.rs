@@ -10,6 +10,8 @@
 mod endpoints;
 mod items;
 mod options;
+#[path = "../../crates/tayet-cli/src/server_options.rs"]
+mod server_options;
 mod sockets;
 
 use clap::Parser;
@@ -18,8 +20,8 @@ use tayet::{Address, Server};
 use crate::options::Options;
 
 fn main() -> tayet::Result {
-    let config = Options::parse().config()?;
-    Server::new(endpoints::router()).config(&config)?.run_with(|server| {
+    let options = Options::parse();
+    Server::new(endpoints::router(options.files.as_deref())?).config(&options.config()?)?.run_with(|server| {
         for address in server.addresses() {
             match address {
                 Address::Ip(address) => println!("listening on http://{address}"),

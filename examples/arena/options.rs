@@ -1,27 +1,18 @@
 //! What the arena is told on its command line.
 
-use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use tayet::{Address, Config, ExecutionModel};
+use tayet::Config;
+
+use crate::server_options::ServerOptions;
 
 /// An application of small, exact endpoints for benchmarks and for tests over the wire.
-///
-/// Limits and all that has no flag are taken from the environment, such as TAYET_MAX_BODY_BYTES.
 #[derive(Debug, Parser)]
 #[command(name = "arena", version)]
 pub(crate) struct Options {
-    /// Where to listen: 127.0.0.1:8080, :8080 for all interfaces, or unix:/run/tayet.sock; may be given several times
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<Address>,
-
-    /// Which threads run handlers: task-pool, thread-pool:THREADS or inline
-    #[arg(long, value_name = "MODEL")]
-    execution: Option<ExecutionModel>,
-
-    /// How many event loops there are
-    #[arg(long, value_name = "COUNT")]
-    loops: Option<NonZeroUsize>,
+    #[command(flatten)]
+    server: ServerOptions,
 
     /// How sockets are driven
     #[arg(long, value_enum, default_value_t = Io::Epoll)]
@@ -34,6 +25,10 @@ pub(crate) struct Options {
     /// Proxies whose X-Forwarded-* fields are believed: networks and addresses, separated by commas
     #[arg(long, value_name = "CIDR")]
     trusted_proxies: Option<String>,
+
+    /// Serve the files of this directory at /static
+    #[arg(long = "static", value_name = "DIR")]
+    pub(crate) files: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -51,23 +46,13 @@ impl Options {
                 std::io::Error::other("this version is built without io_uring; use --io epoll").into()
             );
         }
-        let mut config = Config::new().with_environment()?;
-        for (name, text) in self.settings() {
-            config = config.with(name, &text)?;
+        let mut config = self.server.config(Config::new())?;
+        if self.proxy_protocol {
+            config = config.with("proxy_protocol", "true")?;
+        }
+        if let Some(networks) = &self.trusted_proxies {
+            config = config.with("trusted_proxies", networks)?;
         }
         Ok(config)
-    }
-
-    fn settings(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let listen = self.listen.iter().map(Address::to_string).collect::<Vec<_>>().join(",");
-        [
-            ("listen", Some(listen).filter(|listen| !listen.is_empty())),
-            ("execution", self.execution.map(|model| model.to_string())),
-            ("loops", self.loops.map(|loops| loops.to_string())),
-            ("proxy_protocol", self.proxy_protocol.then(|| true.to_string())),
-            ("trusted_proxies", self.trusted_proxies.clone()),
-        ]
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)))
     }
 }

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use tayet_fuzz::Http1Bytes;
+use tayet_fuzz::{Http1Bytes, pieces};
 use tayet_http1::{BodyEvent, Connection, Head, HeadLimits, Refusal};
 
 #[derive(Arbitrary, Debug)]
@@ -42,15 +42,6 @@ fuzz_target!(|case: Case| {
     assert_eq!(events(pieces(bytes, &case.pieces), &limits), whole);
     assert_eq!(events(bytes.chunks(1), &limits), whole);
 });
-
-fn pieces<'a>(mut bytes: &'a [u8], lengths: &[u8]) -> impl Iterator<Item = &'a [u8]> {
-    let mut lengths = lengths.iter().map(|&length| usize::from(length)).chain([usize::MAX]);
-    std::iter::from_fn(move || {
-        let (piece, rest) = bytes.split_at(lengths.next()?.min(bytes.len()));
-        bytes = rest;
-        Some(piece)
-    })
-}
 
 fn events<'a>(pieces: impl Iterator<Item = &'a [u8]>, limits: &HeadLimits) -> Vec<Event> {
     let (mut connection, mut head, mut events) = (Connection::new(), Head::default(), Vec::new());

@@ -1,75 +1,20 @@
 //! What the fuzz targets share.
 
-use arbitrary::{Arbitrary, Result, Unstructured};
+mod content;
+mod fragments;
+mod http1;
+mod websocket;
 
-/// Bytes made of fragments of HTTP/1 and of anything else, so that a short run from nothing gets past the
-/// first line.
-#[derive(Debug)]
-pub struct Http1Bytes(pub Vec<u8>);
+pub use content::{AcceptEncodingText, MultipartBytes};
+pub use http1::Http1Bytes;
+pub use websocket::{Agreement, Frame, Outcome, outcome};
 
-const FRAGMENTS: [&[u8]; 48] = [
-    b"GET / HTTP/1.1\r\n",
-    b"POST /a?b HTTP/1.1\r\n",
-    b"GET http://a:80/b HTTP/1.0\r\n",
-    b"CONNECT a:443 HTTP/1.1\r\n",
-    b"OPTIONS * HTTP/1.1\r\n",
-    b"GET ",
-    b"PUT",
-    b" /",
-    b"?a=b",
-    b" HTTP/1.1",
-    b" HTTP/1.0",
-    b" HTTP/2.0",
-    b"http://",
-    b"[::1]:80",
-    b"Host: a\r\n",
-    b"Host:",
-    b"\r\nContent-Length: 5\r\n",
-    b"Content-Length: 1\r\n",
-    b"Content-Length:",
-    b"Transfer-Encoding: chunked\r\n",
-    b"Transfer-Encoding: gzip\r\n",
-    b"transfer-encoding:",
-    b"chunked",
-    b"Connection: close\r\n",
-    b"Connection: keep-alive, upgrade\r\n",
-    b"Expect: 100-continue\r\n",
-    b"X-Field: value\r\n",
-    b"X: ",
-    b"Trailer: x\r\n",
-    b"\r\n",
-    b"\r\n\r\n",
-    b"\r",
-    b"\n",
-    b"\t",
-    b" ",
-    b":",
-    b",",
-    b";a=\"b\"",
-    b";a",
-    b"=",
-    b"\"",
-    b"\\",
-    b"\0",
-    b"0\r\n\r\n",
-    b"0\r\n",
-    b"5\r\nhello\r\n",
-    b"1\r\n",
-    b"ffffffffffffffff",
-];
-
-impl<'a> Arbitrary<'a> for Http1Bytes {
-    fn arbitrary(input: &mut Unstructured<'a>) -> Result<Self> {
-        let mut bytes = Vec::new();
-        while let Some(&choice) = input.peek_bytes(1).and_then(<[u8]>::first) {
-            input.bytes(1)?;
-            match FRAGMENTS.get(usize::from(choice)) {
-                Some(fragment) => bytes.extend_from_slice(fragment),
-                // Most text stands for itself, so that what the fuzzer learns from comparisons is of use.
-                None if choice < 0xc0 => bytes.push(choice),
-                None => bytes.extend(input.bytes(usize::from(choice & 0x0f).min(input.len()))?),
-            }
-        }
-        Ok(Self(bytes))
-    }
+/// `bytes` in pieces of these lengths; the rest is one more.
+pub fn pieces<'a>(mut bytes: &'a [u8], lengths: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut lengths = lengths.iter().map(|&length| usize::from(length)).chain([usize::MAX]);
+    std::iter::from_fn(move || {
+        let (piece, rest) = bytes.split_at(lengths.next()?.min(bytes.len()));
+        bytes = rest;
+        Some(piece)
+    })
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: Tayet and its peers on the same work, taking turns.
 
-mod background;
+pub(crate) mod background;
 mod chart;
 mod client;
 mod clocks;
@@ -13,8 +13,8 @@ mod load;
 mod machine;
 mod paced;
 mod process_stat;
-mod programs;
-mod progress;
+pub(crate) mod programs;
+pub(crate) mod progress;
 mod publish;
 mod report;
 mod rounds;
@@ -22,10 +22,15 @@ mod scenario;
 mod server;
 mod settings;
 mod syscalls;
+mod system_limits;
+mod system_memory;
 mod table;
 mod turn;
 mod versions;
+mod websocket;
+mod websocket_idle;
 mod wrk;
+mod ws_load;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +100,9 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
     }
     let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
     let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
-    Programs::build(workspace, runner, &wanted)
+    let programs = Programs::build(workspace, runner, &wanted)?;
+    let needs_websockets = scenarios.iter().any(Scenario::is_websocket);
+    if needs_websockets { programs.with_websocket_load(workspace, runner) } else { Ok(programs) }
 }
 
 fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {

@@ -1,6 +1,7 @@
 //! The project's own chores, run as `cargo xtask CHORE`.
 
 mod bench;
+mod conformance;
 mod layers;
 mod process;
 mod test;
@@ -27,6 +28,8 @@ enum Chore {
     Test(test::TestArgs),
     /// Measures Tayet beside its peers.
     Bench(bench::BenchArgs),
+    /// Runs the Autobahn suite against the arena's WebSockets.
+    Conformance(conformance::ConformanceArgs),
     /// Checks that the crates depend on each other downwards only.
     Layers,
     /// Checks lengths, `unsafe`, left-over notes and ignored tests.
@@ -46,6 +49,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
     match chore {
         Chore::Test(args) => test::run(&workspace, &args),
         Chore::Bench(args) => bench::run(&workspace, &args),
+        Chore::Conformance(args) => conformance::run(&workspace, &args),
         Chore::Layers => layers::run(&workspace),
         Chore::Tidy => tidy::run(&workspace),
     }

@@ -1,10 +1,13 @@
 //! The `tayet` command.
 //!
-//! Without a subcommand it serves the demo: one page that shows what the server does.
+//! Without a subcommand it serves the demo: one page that shows what the server does. `tayet serve DIR` serves files.
 
 mod demo;
+mod listening;
 mod log;
 mod options;
+mod serve;
+mod server_options;
 
 use clap::Parser;
 
@@ -14,6 +17,7 @@ fn main() -> tayet::Result {
     let options = Options::parse();
     log::start();
     match options.command() {
-        Command::Demo(demo) => demo::run(&demo),
+        Command::Demo(options) => demo::run(&options),
+        Command::Serve(options) => serve::run(&options),
     }
 }

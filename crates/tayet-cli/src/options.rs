@@ -1,10 +1,11 @@
 //! What the command is told.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use tayet::{AccessLogFormat, Address, Config, ExecutionModel};
+use tayet::{HeaderValue, Uri};
+
+use crate::server_options::ServerOptions;
 
 /// Tayet, an application server for code that blocks.
 ///
@@ -16,40 +17,51 @@ pub(crate) struct Options {
     command: Option<Command>,
 
     #[command(flatten)]
-    demo: DemoOptions,
+    demo: ServerOptions,
 }
 
 /// What there is to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a page that shows what the server does
-    Demo(DemoOptions),
+    Demo(ServerOptions),
+    /// Serve the files of a directory, at http://127.0.0.1:8080 unless told otherwise
+    Serve(ServeOptions),
 }
 
-/// How the demo is served. What has no flag is taken from the environment, such as TAYET_MAX_BODY_BYTES, and what is not there
-/// either from the file.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct DemoOptions {
-    /// Where to listen: 127.0.0.1:8080, :8080 for all interfaces, or unix:/run/tayet.sock; may be given several times
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Vec<Address>,
+/// How files are served.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServeOptions {
+    /// The directory
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) directory: PathBuf,
 
-    /// Which threads run handlers: task-pool, thread-pool:THREADS or inline
-    #[arg(long, value_name = "MODEL")]
-    execution: Option<ExecutionModel>,
+    /// Answer paths that are not there with this file of the directory, for applications that find their way in the browser
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "index.html")]
+    pub(crate) spa: Option<String>,
 
-    /// How many event loops there are
-    #[arg(long, value_name = "COUNT")]
-    loops: Option<NonZeroUsize>,
+    /// Show what directories without an index.html hold
+    #[arg(long)]
+    pub(crate) list: bool,
 
-    /// A TOML file with settings
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    /// How long browsers may keep files, in seconds, or a whole value of Cache-Control
+    #[arg(long, value_name = "RULE", value_parser = cache_control, default_value = "no-cache")]
+    pub(crate) cache: HeaderValue,
 
-    /// Write a line for every request: common, combined or json
-    #[arg(long, value_name = "FORMAT")]
-    access_log: Option<AccessLogFormat>,
+    /// Serve app.js.br, app.js.zst or app.js.gz in place of the app.js that it lies beside
+    #[arg(long)]
+    pub(crate) compress: bool,
+
+    /// Let pages of this origin, or of all, read the files; may be given several times
+    #[arg(long, value_name = "ORIGIN", num_args = 0..=1, require_equals = true, default_missing_value = ANY_ORIGIN, value_parser = origin)]
+    pub(crate) cors: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 }
+
+/// What stands for all origins.
+pub(crate) const ANY_ORIGIN: &str = "*";
 
 impl Options {
     /// What is to be done.
@@ -58,31 +70,21 @@ impl Options {
     }
 }
 
-impl DemoOptions {
-    /// The file's settings, with those of the environment in their place, and those of the command line in theirs.
-    pub(crate) fn config(&self) -> tayet::Result<Config> {
-        let mut config = Config::new();
-        if let Some(file) =
-            self.config.clone().or_else(|| std::env::var_os("TAYET_CONFIG").map(PathBuf::from))
-        {
-            config = config.with_file(file)?;
-        }
-        config = config.with_environment()?;
-        for (name, text) in self.settings() {
-            config = config.with(name, &text)?;
-        }
-        Ok(config)
-    }
+fn cache_control(text: &str) -> Result<HeaderValue, String> {
+    let value = match text.parse::<u32>() {
+        Ok(seconds) => format!("max-age={seconds}"),
+        Err(_) => text.to_owned(),
+    };
+    HeaderValue::try_from(value).map_err(|error| error.to_string())
+}
 
-    fn settings(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let listen = self.listen.iter().map(Address::to_string).collect::<Vec<_>>().join(",");
-        [
-            ("listen", Some(listen).filter(|listen| !listen.is_empty())),
-            ("execution", self.execution.map(|model| model.to_string())),
-            ("loops", self.loops.map(|loops| loops.to_string())),
-            ("access_log", self.access_log.map(|format| format.to_string())),
-        ]
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)))
+fn origin(text: &str) -> Result<String, String> {
+    let is_origin = text.parse::<Uri>().is_ok_and(|uri| {
+        uri.scheme().is_some() && uri.authority().is_some_and(|authority| text.ends_with(authority.as_str()))
+    });
+    if is_origin || text == ANY_ORIGIN {
+        Ok(text.to_owned())
+    } else {
+        Err("an origin is a scheme and a host, and perhaps a port: https://app.example".to_owned())
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
         }
         Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
         Kind::Session(_) => Encoded::Session { framing: framing_of(length) },
-        Kind::Written { .. } => {
+        Kind::File { .. } | Kind::Written { .. } => {
             encode_written(std::mem::take(&mut response.body_mut().0), framing_of(length), keep_alive)
         }
     }
@@ -118,7 +118,11 @@ fn length_of(response: &Response, version: Version) -> ResponseLength {
 }
 
 fn encode_written(body: Kind, framing: BodyFraming, keep_alive: bool) -> Encoded {
-    let Kind::Written { write, .. } = body else { return Encoded::Whole { keep_alive } };
+    let write: Write = match body {
+        Kind::File { file, range } => Box::new(move |out| out.send_file(&file, range)),
+        Kind::Written { write, .. } => write,
+        Kind::Empty | Kind::Bytes(_) | Kind::Session(_) => return Encoded::Whole { keep_alive },
+    };
     Encoded::Written { write, framing, keep_alive }
 }
 
@@ -206,6 +210,14 @@ mod tests {
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Chunked, keep_alive: true, .. }));
         let (_, rest) = encoded(written(), Asked { version: Version::HTTP_10, ..GET });
         assert!(matches!(rest, Encoded::Written { framing: BodyFraming::UntilClose, keep_alive: false, .. }));
+    }
+
+    #[test]
+    fn a_file_has_its_length_and_is_written_by_a_worker() {
+        let file = tempfile::tempfile().unwrap();
+        let (text, rest) = encoded(Response::new(Body::from_file(file, 10..52)), GET);
+        assert!(text.to_ascii_lowercase().contains("content-length: 42\r\n"), "{text}");
+        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Sized(42), keep_alive: true, .. }));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The body of a response.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -12,7 +15,7 @@ use crate::opening::Opening;
 /// How much [`Body::from_reader`] reads at a time.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The body of a response: bytes, or something that a worker writes while it is sent.
+/// The body of a response: bytes, a part of a file, or something that a worker writes while it is sent.
 ///
 /// # Examples
 ///
@@ -33,6 +36,10 @@ pub(crate) enum Kind {
     #[default]
     Empty,
     Bytes(Bytes),
+    File {
+        file: Arc<File>,
+        range: Range<u64>,
+    },
     Written {
         length: Option<u64>,
         write: Write,
@@ -70,22 +77,49 @@ impl Body {
         Self::from_writer(move |out| copy(reader, out))
     }
 
+    /// These bytes of a file (`start..end`, from 0), sent by a worker straight from the page cache: nothing of them is copied
+    /// through memory, and no loop waits for the disk. A file that has become shorter when it is sent cuts the connection.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use std::fs::File;
+    /// use tayet_engine::Body;
+    ///
+    /// let file = File::open("Cargo.toml")?;
+    /// let length = file.metadata()?.len();
+    /// assert_eq!(Body::from_file(file, 0..length).length(), Some(length));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_file(file: impl Into<Arc<File>>, range: Range<u64>) -> Self {
+        Self(if range.is_empty() { Kind::Empty } else { Kind::File { file: file.into(), range } })
+    }
+
     /// How many bytes it has, if that is known.
     pub fn length(&self) -> Option<u64> {
         match &self.0 {
             Kind::Empty => Some(0),
             Kind::Bytes(bytes) => Some(bytes.len() as u64),
+            Kind::File { range, .. } => Some(range.end - range.start),
             Kind::Written { length, .. } => *length,
             Kind::Session(_) => None,
         }
     }
 
-    /// The bytes, if they are all there (they are not where a writer makes them).
+    /// The bytes, if they are all in memory (those of a file, or of a writer, are not).
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Bytes(bytes) => Some(bytes),
-            Kind::Written { .. } | Kind::Session(_) => None,
+            Kind::File { .. } | Kind::Written { .. } | Kind::Session(_) => None,
+        }
+    }
+
+    /// The file and the part of it that is sent, if it is that.
+    pub fn as_file(&self) -> Option<(&Arc<File>, Range<u64>)> {
+        match &self.0 {
+            Kind::File { file, range } => Some((file, range.clone())),
+            _ => None,
         }
     }
 
@@ -113,6 +147,7 @@ impl Body {
         match self.0 {
             Kind::Empty => Ok(None),
             Kind::Bytes(bytes) => out.write_all(&bytes).map(|()| None),
+            Kind::File { file, range } => BodyWriter::new(out, None).send_file(&file, range).map(|()| None),
             Kind::Session(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a session has no body")),
             Kind::Written { length, write } => {
                 let mut writer = BodyWriter::new(out, length);
@@ -198,6 +233,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             Kind::Empty => f.write_str("Empty"),
             Kind::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Kind::File { range, .. } => write!(f, "File({range:?})"),
             Kind::Written { length, .. } => write!(f, "Written({length:?})"),
             Kind::Session(opening) => write!(f, "Session({opening:?})"),
         }
@@ -248,17 +284,31 @@ mod tests {
 
     #[test]
     fn a_body_of_any_kind_is_taken_into_memory_up_to_a_limit() {
-        let bodies: [fn() -> Body; 4] = [
+        let bodies: [fn() -> Body; 5] = [
             || Body::from("12345"),
             || Body::from_writer(|out| out.write_all(b"12345")),
             || Body::from_writer_sized(5, |out| out.write_all(b"12345")),
             || Body::from_reader(&b"12345"[..]),
+            || Body::from_file(file_of(b"0123456789"), 1..6),
         ];
         for body in bodies {
             assert_eq!(body().into_bytes(5).unwrap(), "12345");
             assert_eq!(body().into_bytes(4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         }
         assert_eq!(Body::empty().into_bytes(0).unwrap(), "");
+    }
+
+    /// A file of these bytes, without a name.
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_its_part_is_an_error() {
+        let error = Body::from_file(file_of(b"0123"), 0..5).into_bytes(9).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

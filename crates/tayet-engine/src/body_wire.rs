@@ -1,6 +1,8 @@
 //! A written body on its way to the socket: framed, gathered, and sent as fast as the client takes it.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use crate::answer::BodyFraming;
 
 /// Bytes gathered before they are sent as one chunk.
 const CHUNK_BYTES: usize = 16 * 1024;
+/// How much of a file one call to the kernel sends at most.
+const FILE_PIECE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The end of a [`BodyWriter`](crate::BodyWriter) that is a socket.
 pub(crate) struct BodyWire {
@@ -48,6 +52,39 @@ impl BodyWire {
         Ok(self.sent_bytes)
     }
 
+    /// Sends these bytes of a file behind what is gathered, as one chunk.
+    pub(crate) fn send_file(&mut self, file: &File, range: Range<u64>) -> io::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.flush()?;
+        if self.framing == BodyFraming::Chunked {
+            tayet_http1::encode_chunk_size(&mut self.pending, range.end - range.start);
+            self.send(&[])?;
+        }
+        let sent = self.send_pieces(file, range);
+        self.is_broken = sent.is_err();
+        sent?;
+        if self.framing == BodyFraming::Chunked {
+            self.pending.extend_from_slice(b"\r\n");
+        }
+        Ok(())
+    }
+
+    fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
+        while !range.is_empty() {
+            let piece_bytes = (range.end - range.start).min(FILE_PIECE_BYTES) as usize;
+            let count = self.when_writable(|socket| socket.send_file(file, range.start, piece_bytes))? as u64;
+            if count == 0 {
+                let detail = "the file has become shorter while it was sent";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail));
+            }
+            range.start += count;
+            self.sent_bytes += count;
+        }
+        Ok(())
+    }
+
     /// Sends what is pending, and `bytes` as one chunk.
     fn send_framed(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.framing {
@@ -72,20 +109,25 @@ impl BodyWire {
     fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (mut pending, mut bytes) = (&self.pending[..], bytes);
         while !(pending.is_empty() && bytes.is_empty()) {
-            match self.socket.send(pending, bytes) {
-                Ok(count) => {
-                    self.sent_bytes += count as u64;
-                    let of_pending = count.min(pending.len());
-                    pending = &pending[of_pending..];
-                    bytes = &bytes[count - of_pending..];
-                }
+            let count = self.when_writable(|socket| socket.send(pending, bytes))?;
+            self.sent_bytes += count as u64;
+            let of_pending = count.min(pending.len());
+            pending = &pending[of_pending..];
+            bytes = &bytes[count - of_pending..];
+        }
+        Ok(())
+    }
+
+    /// Sends by `send`, as soon as the client takes something.
+    fn when_writable(&self, send: impl Fn(&dyn Socket) -> io::Result<usize>) -> io::Result<usize> {
+        loop {
+            match send(&*self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.socket.wait_writable(self.stall_timeout)?;
                 }
-                Err(error) => return Err(error),
+                result => return result,
             }
         }
-        Ok(())
     }
 }
 
@@ -177,6 +219,39 @@ mod tests {
         wire.write_all(&[b'x'; 3 * CHUNK_BYTES]).unwrap();
         assert_eq!(wire.finish(None).unwrap(), 3 * CHUNK_BYTES as u64 + 9);
         assert_eq!(taken(&socket), format!("HEAD|abcd{}", "x".repeat(3 * CHUNK_BYTES)));
+    }
+
+    /// A file of these bytes, without a name.
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_file_stands_where_it_is_written() {
+        for (framing, expected) in [
+            (BodyFraming::Sized(13), "HEAD|<23456789ab>!"),
+            (BodyFraming::UntilClose, "HEAD|<23456789ab>!"),
+            (BodyFraming::Chunked, "HEAD|1\r\n<\r\na\r\n23456789ab\r\n2\r\n>!\r\n0\r\n\r\n"),
+        ] {
+            let socket = Arc::new(Slow::default());
+            let mut wire = wire(&socket, framing);
+            wire.write_all(b"<").unwrap();
+            wire.send_file(&file_of(b"0123456789abcdef"), 2..12).unwrap();
+            wire.send_file(&file_of(b""), 5..5).unwrap();
+            wire.write_all(b">!").unwrap();
+            assert_eq!(wire.finish(None).unwrap(), expected.len() as u64);
+            assert_eq!(taken(&socket), expected, "{framing:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_shorter_than_it_was_is_an_error_for_good() {
+        let mut wire = wire(&Arc::new(Slow::default()), BodyFraming::Sized(10));
+        let error = wire.send_file(&file_of(b"0123456"), 0..10).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(wire.finish(None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

@@ -1,9 +1,17 @@
 //! Writing a response's body.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 
 use http::HeaderMap;
+
+use crate::body_wire::BodyWire;
+
+/// How much of a file is in memory at a time where it is not sent to a socket.
+const COPIED_PIECE_BYTES: u64 = 64 * 1024;
 
 /// Where a response's body is written to: blocks while the client takes no more.
 ///
@@ -27,16 +35,42 @@ use http::HeaderMap;
 /// assert_eq!(body.into_bytes(1_000).unwrap(), "one\ntwo\n");
 /// ```
 pub struct BodyWriter<'a> {
-    out: &'a mut dyn Write,
+    out: Out<'a>,
     /// What is left of a body whose length is known.
     remaining_bytes: Option<u64>,
     trailers: Option<Box<HeaderMap>>,
 }
 
+enum Out<'a> {
+    Wire(&'a mut BodyWire),
+    Other(&'a mut dyn Write),
+}
+
 impl<'a> BodyWriter<'a> {
     /// A writer of `length` bytes, or as many as come.
     pub(crate) fn new(out: &'a mut dyn Write, length: Option<u64>) -> Self {
-        Self { out, remaining_bytes: length, trailers: None }
+        Self { out: Out::Other(out), remaining_bytes: length, trailers: None }
+    }
+
+    /// The same to a client.
+    pub(crate) fn to_wire(wire: &'a mut BodyWire, length: Option<u64>) -> Self {
+        Self { out: Out::Wire(wire), remaining_bytes: length, trailers: None }
+    }
+
+    /// Writes these bytes of a file: to a client straight from the page cache, without copying them through memory.
+    ///
+    /// # Errors
+    ///
+    /// As for all that is written; and [`io::ErrorKind::UnexpectedEof`] when the file ends before the range does.
+    pub fn send_file(&mut self, file: &File, range: Range<u64>) -> io::Result<()> {
+        let length = range.end.saturating_sub(range.start);
+        self.check_room_for(length)?;
+        match &mut self.out {
+            Out::Wire(wire) => wire.send_file(file, range)?,
+            Out::Other(out) => copy_file(file, range, *out)?,
+        }
+        self.count(length);
+        Ok(())
     }
 
     /// Fields that are sent behind the body (RFC 9110 section 6.5), such as a checksum of it.
@@ -45,6 +79,21 @@ impl<'a> BodyWriter<'a> {
     /// are fields that may not stand in a trailer. Name them in the response's `Trailer` field; proxies may drop them.
     pub fn trailers_mut(&mut self) -> &mut HeaderMap {
         self.trailers.get_or_insert_default()
+    }
+
+    fn check_room_for(&self, length: u64) -> io::Result<()> {
+        match self.remaining_bytes {
+            Some(remaining) if length > remaining => {
+                Err(io::Error::other("the body is longer than its length"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&mut self, length: u64) {
+        if let Some(remaining) = &mut self.remaining_bytes {
+            *remaining -= length;
+        }
     }
 
     /// Ends the body, which must have its length by now. Gives its trailer fields.
@@ -60,19 +109,32 @@ impl<'a> BodyWriter<'a> {
 
 impl Write for BodyWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.remaining_bytes.is_some_and(|remaining| bytes.len() as u64 > remaining) {
-            return Err(io::Error::other("the body is longer than its length"));
-        }
-        let count = self.out.write(bytes)?;
-        if let Some(remaining) = &mut self.remaining_bytes {
-            *remaining -= count as u64;
-        }
+        self.check_room_for(bytes.len() as u64)?;
+        let count = match &mut self.out {
+            Out::Wire(wire) => wire.write(bytes)?,
+            Out::Other(out) => out.write(bytes)?,
+        };
+        self.count(count as u64);
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        match &mut self.out {
+            Out::Wire(wire) => wire.flush(),
+            Out::Other(out) => out.flush(),
+        }
     }
+}
+
+fn copy_file(file: &File, mut range: Range<u64>, out: &mut dyn Write) -> io::Result<()> {
+    let mut piece = vec![0; COPIED_PIECE_BYTES.min(range.end.saturating_sub(range.start)) as usize];
+    while !range.is_empty() {
+        let wanted = (range.end - range.start).min(COPIED_PIECE_BYTES) as usize;
+        file.read_exact_at(&mut piece[..wanted], range.start)?;
+        out.write_all(&piece[..wanted])?;
+        range.start += wanted as u64;
+    }
+    Ok(())
 }
 
 impl fmt::Debug for BodyWriter<'_> {

@@ -232,7 +232,6 @@ impl Loop {
                 self.complete(completion);
             } else if self.topics.has_work() {
                 self.work_on_topics();
-                self.look_between();
             } else if !self.turn() {
                 return Step::Stopped;
             }

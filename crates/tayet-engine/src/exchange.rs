@@ -463,7 +463,7 @@ impl Loop {
 
     /// Encodes an answer behind what is gathered for the connection. `true` when the connection is free for its next
     /// request; what is gathered is then still to be sent.
-    fn respond(&mut self, token: Token, exchange: u32, response: &mut Response) -> bool {
+    pub(crate) fn respond(&mut self, token: Token, exchange: u32, response: &mut Response) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
         let Some(busy) = connection.busy(exchange) else { return false };
         let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());

@@ -11,7 +11,7 @@ use crate::publication::Publication;
 use crate::session::Membership;
 use crate::topics::Topic;
 
-/// Members that get a publication before other connections are looked at again.
+/// Members that get something published before other connections are looked at again.
 const MEMBERS_A_TURN: usize = 128;
 
 /// What a loop does about its topics, in order.
@@ -32,6 +32,8 @@ pub(crate) struct LocalTopics {
     served: usize,
     /// The topic that is being published to has members that have left.
     has_gaps: bool,
+    /// Members that have got something since other connections were looked at.
+    served_this_turn: usize,
 }
 
 /// In the place of a member that has left while its topic was being published to.
@@ -73,7 +75,8 @@ impl Loop {
     }
 
     /// Looks what has come meanwhile, without waiting.
-    pub(crate) fn look_between(&mut self) {
+    fn look_between(&mut self) {
+        self.topics.served_this_turn = 0;
         if let Err(error) = self.driver.wait(Some(Duration::ZERO)) {
             tracing::error!(%error, "the poller failed");
         }
@@ -89,19 +92,17 @@ impl Loop {
     }
 
     fn publish_to_some(&mut self, topic: u64, publication: &Publication) {
-        let served = self.topics.served;
-        for at in served..served + MEMBERS_A_TURN {
-            let member = self.topics.members.get(&topic).and_then(|members| members.get(at)).copied();
-            let Some(member) = member else {
+        while self.topics.served_this_turn < MEMBERS_A_TURN {
+            let members = self.topics.members.get(&topic);
+            let Some(member) = members.and_then(|members| members.get(self.topics.served)).copied() else {
                 self.finish_publication(topic);
                 return;
             };
+            self.topics.served += 1;
+            self.topics.served_this_turn += 1;
             self.publish_to(member, publication);
         }
-        self.topics.served = served + MEMBERS_A_TURN;
-        if self.topics.members.get(&topic).is_none_or(|members| members.len() <= self.topics.served) {
-            self.finish_publication(topic);
-        }
+        self.look_between();
     }
 
     fn publish_to(&mut self, member: Token, publication: &Publication) {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, Method, Uri, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Uri, Version};
 use tayet_http1::{BodyLength, Head};
 use tayet_net::PeerAddress;
 
@@ -119,6 +119,18 @@ impl Request {
             Some(headers) => headers.get(name)?.to_str().ok(),
             None => std::str::from_utf8(self.head.get(name)?).ok().filter(|value| value.is_ascii()),
         }
+    }
+
+    /// Every field of this name, whatever its case, that is visible ASCII. Makes no header map.
+    pub fn header_all<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r str> {
+        let map = self.headers.get();
+        let of_map =
+            map.into_iter().flat_map(move |headers| headers.get_all(name)).map(HeaderValue::as_bytes);
+        let of_head = map.is_none().then(|| self.head.get_all(name)).into_iter().flatten();
+        of_map
+            .chain(of_head)
+            .filter_map(|value| std::str::from_utf8(value).ok())
+            .filter(|value| value.is_ascii())
     }
 
     /// All header fields.
@@ -348,5 +360,31 @@ impl RequestBuilder {
             Request::new(head, Arc::new(Peer::unconnected()), self.found, 0, limits.max_body_bytes, body);
         request.remote = self.remote;
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_one_name_are_found_with_and_without_a_map() {
+        let request = Request::builder("GET", "/").header("A", "1").header("b", "2").header("a", "3");
+        let mut request = request.build().unwrap();
+        assert_eq!(request.header_all("a").collect::<Vec<_>>(), ["1", "3"]);
+        request.headers_mut().append("a", "4".parse().unwrap());
+        assert_eq!(request.header_all("A").collect::<Vec<_>>(), ["1", "3", "4"]);
+        assert_eq!(request.header_all("c").count(), 0);
+    }
+
+    #[test]
+    fn a_body_that_is_put_in_has_its_own_length() {
+        let mut request = Request::builder("POST", "/").body("12345").build().unwrap();
+        assert_eq!(request.content_length(), Some(5));
+        request.set_body("123");
+        assert_eq!(request.content_length(), Some(3));
+        request.set_body_reader(&b"12"[..]);
+        assert_eq!(request.content_length(), None);
+        assert_eq!(request.bytes().unwrap(), "12");
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Session {
     has_ended: bool,
     /// [`SocketEvent::Close`] is under way or has been handled.
     has_told_close: bool,
+    /// How the peer has ended what it says; told when all before it has been handled.
+    ending: Option<Ending>,
     /// A ping is out, and nothing has come since.
     is_pinged: bool,
     /// What waits for the handler.
@@ -78,6 +80,15 @@ enum Stage {
     Gone,
 }
 
+/// The end of what a peer says.
+#[derive(Clone, Debug)]
+enum Ending {
+    Goodbye(Option<CloseFrame>),
+    Failure(Failure),
+    /// The connection's end, without a word.
+    Silence,
+}
+
 impl Session {
     fn new(channel: Arc<Channel>, receiver: Option<Receiver>, route: RouteId, now_ms: u64) -> Self {
         Self {
@@ -89,6 +100,7 @@ impl Session {
             is_paused: false,
             has_ended: false,
             has_told_close: false,
+            ending: None,
             is_pinged: false,
             events: VecDeque::new(),
             event_bytes: 0,
@@ -121,6 +133,11 @@ impl Session {
         self.event_bytes = 0;
         batch.push_front(first);
         batch
+    }
+
+    /// Whether there is something to do as soon as the handler is done.
+    fn has_more_to_do(&self) -> bool {
+        !self.events.is_empty() || !self.backlog.is_empty() || self.ending.is_some()
     }
 
     fn is_lingering(&self) -> bool {
@@ -198,6 +215,10 @@ impl Loop {
             if let Some(event) = session.pop() {
                 return self.begin_event(token, event);
             }
+            if let Some(ending) = session.ending.take() {
+                self.meet_ending(token, ending);
+                return Progress::Again;
+            }
             if session.stage == Stage::Gone {
                 self.current = None;
                 self.connections.remove_session(token);
@@ -206,6 +227,7 @@ impl Loop {
         }
         match session.stage {
             Stage::Gone => Progress::Done,
+            _ if session.ending.is_some() => self.discard_session_input(token),
             Stage::Lingering { .. } => self.discard_session_input(token),
             Stage::Open | Stage::Closing if session.may_decode(max_waiting_bytes) => self.decode(token),
             Stage::Open | Stage::Closing => Progress::Done,
@@ -250,7 +272,6 @@ impl Loop {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return };
         if session.stage == Stage::Gone {
-            session.channel.set_awaited(true);
             return;
         }
         if !session.is_lingering() {
@@ -262,12 +283,14 @@ impl Loop {
                 }
             }
         }
-        session
-            .channel
-            .set_awaited(session.is_busy && (!session.events.is_empty() || !session.backlog.is_empty()));
-        let is_stuck = !session.backlog.is_empty() && !session.may_decode(max_waiting_bytes);
-        if is_stuck {
-            self.set_session_receiving(token, false);
+        session.channel.set_awaited(session.is_busy && session.has_more_to_do());
+        if !session.backlog.is_empty() {
+            if session.may_decode(max_waiting_bytes) {
+                // The loop was taken from its handler in the middle of the input.
+                self.ready.push_back(token);
+            } else {
+                self.set_session_receiving(token, false);
+            }
         }
         self.uncork(token);
         let Some(session) = self.connections.session(token) else { return };
@@ -330,8 +353,7 @@ impl Loop {
             return;
         }
         session.stage = Stage::Closing;
-        let close_timeout_ms = session.channel.settings.close_timeout_ms;
-        self.set_deadline(token, self.now_ms + close_timeout_ms);
+        self.set_session_deadline(token);
     }
 
     /// The server stops.
@@ -369,9 +391,10 @@ impl Loop {
         session.backlog = Vec::new();
         session.receiver = None;
         session.channel.outbox().end();
+        session.channel.set_awaited(true);
         let is_busy = session.is_busy;
         self.leave_topics(token);
-        if self.current.as_ref().is_some_and(|current| current.token == token) {
+        if self.is_current(token) {
             self.current = None;
         }
         if !is_busy {
@@ -382,16 +405,23 @@ impl Loop {
         self.count_out();
     }
 
-    /// Says when to look whether an open session's peer is alive.
-    pub(crate) fn set_session_deadline(&mut self, token: Token) {
+    /// Says when to look at a session if nothing happens: whether its peer is alive, or has had its time to end.
+    fn set_session_deadline(&mut self, token: Token) {
+        let (now_ms, linger_timeout_ms) = (self.now_ms, self.shared.limits.linger_timeout_ms);
         let Some(session) = self.connections.session(token) else { return };
         let settings = &session.channel.settings;
+        let end_ms = match session.stage {
+            Stage::Open | Stage::Gone => None,
+            Stage::Closing => Some(now_ms + settings.close_timeout_ms),
+            Stage::Lingering { .. } => Some(now_ms + linger_timeout_ms),
+        };
         let stall_ms = session.stalled_since_ms.map(|since_ms| since_ms + settings.write_stall_timeout_ms);
         let ping_ms = (settings.ping_interval_ms > 0).then(|| {
             let pong_timeout_ms = if session.is_pinged { settings.pong_timeout_ms } else { 0 };
             session.received_ms + settings.ping_interval_ms + pong_timeout_ms
         });
-        if let Some(deadline_ms) = [stall_ms, ping_ms].into_iter().flatten().min() {
+        let usual_ms = [stall_ms, ping_ms].into_iter().flatten().min();
+        if let Some(deadline_ms) = end_ms.or(usual_ms) {
             self.set_deadline(token, deadline_ms);
         }
     }
@@ -430,7 +460,7 @@ impl Loop {
         session.has_ended = connection.has_ended;
         session.is_paused = connection.is_paused;
         let backlog = std::mem::take(&mut connection.backlog);
-        let is_current = self.current.as_ref().is_some_and(|current| current.token == token);
+        let is_current = self.is_current(token);
         self.connections.begin_session(token, session);
         if !is_current {
             self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
@@ -449,7 +479,15 @@ impl Loop {
             tracing::error!("a deferred answer cannot begin a WebSocket");
             response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
         }
-        self.give_answer(token, exchange, Answer { response, request: None });
+        if self.is_current(token) {
+            self.respond(token, exchange, &mut response);
+        } else {
+            self.give_answer(token, exchange, Answer { response, request: None });
+        }
+    }
+
+    fn is_current(&self, token: Token) -> bool {
+        self.current.as_ref().is_some_and(|current| current.token == token)
     }
 
     /// Calls the handler, here or on a worker.
@@ -490,7 +528,7 @@ impl Loop {
             Ok(None) => Progress::Done,
             Ok(Some(frame)) => self.take_frame(token, frame),
             Err(failure) => {
-                self.fail_session(token, failure);
+                session.ending = Some(Ending::Failure(failure));
                 Progress::Again
             }
         }
@@ -507,37 +545,44 @@ impl Loop {
                 session.push(SocketEvent::Message(message));
             }
             Frame::Ping(payload) => session.channel.pong(&payload),
-            Frame::Close(frame) => {
-                session.channel.say_goodbye(frame.as_ref());
-                session.tell_close(None, Closed::by_peer(frame));
-                self.linger(token);
-            }
+            Frame::Close(frame) => session.ending = Some(Ending::Goodbye(frame)),
             Frame::Message(_) | Frame::Pong(_) => {}
         }
         Progress::Again
     }
 
-    /// The peer broke the protocol.
-    fn fail_session(&mut self, token: Token, failure: Failure) {
+    /// The peer has said its last, and all before it has been handled.
+    fn meet_ending(&mut self, token: Token, ending: Ending) {
         let Some(session) = self.connections.session(token) else { return };
-        let frame = CloseFrame::new(failure.code(), failure.reason());
-        session.channel.say_goodbye(Some(&frame));
-        session.tell_close(Some(WebSocketError::Protocol(failure)), Closed::with_failure(frame));
-        self.shard.sessions_failed.add(1);
+        match ending {
+            Ending::Goodbye(frame) => {
+                session.channel.say_goodbye(frame.as_ref());
+                session.tell_close(None, Closed::by_peer(frame));
+            }
+            Ending::Failure(failure) => {
+                let frame = CloseFrame::new(failure.code(), failure.reason());
+                session.channel.say_goodbye(Some(&frame));
+                session.tell_close(Some(WebSocketError::Protocol(failure)), Closed::with_failure(frame));
+                self.shard.sessions_failed.add(1);
+            }
+            Ending::Silence => {
+                self.close_session(token, Some(WebSocketError::Disconnected));
+                return;
+            }
+        }
         self.linger(token);
     }
 
     /// Everything is said: the connection closes as soon as the peer has taken it.
     fn linger(&mut self, token: Token) {
-        let (budget_bytes, linger_timeout_ms) =
-            (self.shared.limits.max_linger_bytes, self.shared.limits.linger_timeout_ms);
+        let budget_bytes = self.shared.limits.max_linger_bytes;
         let Some(session) = self.connections.session(token) else { return };
         session.stage = Stage::Lingering { budget_bytes, is_shut: false };
         session.backlog = Vec::new();
         let is_flushed = session.channel.outbox().is_flushed();
         self.leave_topics(token);
         self.set_session_receiving(token, true);
-        self.set_deadline(token, self.now_ms + linger_timeout_ms);
+        self.set_session_deadline(token);
         if is_flushed {
             self.session_flushed(token);
         }
@@ -560,9 +605,20 @@ impl Loop {
     /// All that came before the end of the peer's sending direction has been looked at.
     fn session_met_end(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
-        let error = (session.receiver.is_some() && session.stage == Stage::Open)
-            .then_some(WebSocketError::Disconnected);
-        self.close_session(token, error);
+        match session.stage {
+            Stage::Open if session.ending.is_some() => {}
+            // What came before is handled first.
+            Stage::Open if session.is_busy => {
+                session.ending = Some(Ending::Silence);
+                session.channel.set_awaited(true);
+            }
+            Stage::Open if session.receiver.is_some() => {
+                self.close_session(token, Some(WebSocketError::Disconnected));
+            }
+            Stage::Open | Stage::Closing | Stage::Lingering { .. } | Stage::Gone => {
+                self.close_session(token, None);
+            }
+        }
     }
 
     fn uncork(&mut self, token: Token) {
@@ -619,7 +675,12 @@ impl Loop {
     fn session_flushed(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         let has_waited = std::mem::take(&mut session.has_waited);
+        if has_waited {
+            self.set_session_deadline(token);
+        }
+        let Some(session) = self.connections.session(token) else { return };
         match &mut session.stage {
+            Stage::Lingering { .. } if session.has_ended => self.close_session(token, None),
             Stage::Lingering { is_shut, .. } => {
                 if !std::mem::replace(is_shut, true) {
                     self.driver.shutdown_send(token);
@@ -659,7 +720,7 @@ impl Loop {
 
     fn set_session_receiving(&mut self, token: Token, receiving: bool) {
         let Some(session) = self.connections.session(token) else { return };
-        if session.is_paused == receiving {
+        if session.is_paused == receiving && session.stage != Stage::Gone {
             session.is_paused = !receiving;
             self.driver.set_receiving(token, receiving);
         }

@@ -9,6 +9,7 @@ mod conversation;
 mod deadlines;
 mod draining;
 mod endings;
+mod sockets;
 mod stage;
 
 use std::time::Duration;

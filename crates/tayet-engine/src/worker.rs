@@ -328,7 +328,7 @@ fn write_body(
     let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
     let mut wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let mut writer = BodyWriter::new(&mut wire, framing.length());
+        let mut writer = BodyWriter::to_wire(&mut wire, framing.length());
         write(&mut writer)?;
         let trailers = writer.finish()?;
         wire.finish(trailers.as_deref())

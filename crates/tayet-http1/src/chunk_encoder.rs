@@ -20,9 +20,20 @@ pub fn encode_chunk(out: &mut Vec<u8>, data: &[u8]) {
         return;
     }
     out.reserve(data.len() + CHUNK_OVERHEAD_BYTES);
-    encode_hexadecimal(out, data.len());
-    out.extend_from_slice(b"\r\n");
+    encode_chunk_size(out, data.len() as u64);
     out.extend_from_slice(data);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Adds what stands before a chunk's data, for data that does not lie in memory. CRLF stands behind it; `length` is not zero.
+///
+/// ```
+/// let mut out = Vec::new();
+/// tayet_http1::encode_chunk_size(&mut out, 26);
+/// assert_eq!(out, b"1a\r\n");
+/// ```
+pub fn encode_chunk_size(out: &mut Vec<u8>, length: u64) {
+    encode_hexadecimal(out, length);
     out.extend_from_slice(b"\r\n");
 }
 
@@ -39,9 +50,9 @@ pub fn encode_last_chunk(out: &mut Vec<u8>, trailers: Option<&HeaderMap>) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn encode_hexadecimal(out: &mut Vec<u8>, number: usize) {
-    let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
+fn encode_hexadecimal(out: &mut Vec<u8>, number: u64) {
+    let digits = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
     for place in (0..digits).rev() {
-        out.push(b"0123456789abcdef"[number >> (4 * place) & 15]);
+        out.push(b"0123456789abcdef"[(number >> (4 * place) & 15) as usize]);
     }
 }

@@ -84,7 +84,7 @@ mod response;
 mod target;
 mod trailers;
 
-pub use chunk_encoder::{encode_chunk, encode_last_chunk};
+pub use chunk_encoder::{encode_chunk, encode_chunk_size, encode_last_chunk};
 pub use connection::{BodyEvent, Connection};
 pub use date::Date;
 pub use framing::BodyLength;

@@ -1,6 +1,8 @@
 //! A connection's socket, as other threads than its loop may use it.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -8,7 +10,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags, Shutdown};
 
-/// What may be done to a connection from any thread. Never blocks but in [`Socket::wait_writable`].
+/// What may be done to a connection from any thread. Never waits for the peer but in [`Socket::wait_writable`].
 ///
 /// The loop owns the reading; whoever answers a request owns the writing until it has told the loop that it is done.
 pub trait Socket: Send + Sync {
@@ -19,6 +21,18 @@ pub trait Socket: Send + Sync {
     /// [`io::ErrorKind::WouldBlock`] when it takes nothing; others when the connection is gone.
     fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize>;
 
+    /// Sends what the kernel takes now of at most `count` bytes of `file` from `offset` on; 0 where the file ends. May wait for
+    /// the disk, but not for the peer.
+    ///
+    /// As it is here, it copies a piece of the file through memory; a socket that can does without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Socket::send`], and those of reading the file.
+    fn send_file(&self, file: &File, offset: u64, count: usize) -> io::Result<usize> {
+        send_copied(self, file, offset, count)
+    }
+
     /// Waits until something can be sent.
     ///
     /// # Errors
@@ -28,6 +42,15 @@ pub trait Socket: Send + Sync {
 
     /// Ends both directions: the peer sees it, and so does every read and write under way.
     fn shutdown(&self);
+}
+
+/// How much of a file is in memory at a time where it cannot be sent without being copied.
+const COPIED_PIECE_BYTES: usize = 64 * 1024;
+
+fn send_copied<S: Socket + ?Sized>(socket: &S, file: &File, offset: u64, count: usize) -> io::Result<usize> {
+    let mut piece = vec![0; count.min(COPIED_PIECE_BYTES)];
+    let read = file.read_at(&mut piece, offset)?;
+    if read == 0 { Ok(0) } else { socket.send(&piece[..read], &[]) }
 }
 
 /// A connected stream socket, TCP or Unix; closed when its last handle goes.
@@ -48,6 +71,18 @@ impl Socket for TcpSocket {
             };
             match result {
                 Err(Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// By sendfile(2), straight from the page cache. The socket does not block, so neither does this for the peer's sake.
+    fn send_file(&self, file: &File, offset: u64, count: usize) -> io::Result<usize> {
+        loop {
+            match rustix::fs::sendfile(&self.0, file, Some(&mut { offset }), count) {
+                Err(Errno::INTR) => {}
+                // Some file systems have no pages to send from.
+                Err(Errno::INVAL) => return send_copied(self, file, offset, count),
                 result => return Ok(result?),
             }
         }

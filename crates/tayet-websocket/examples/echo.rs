@@ -5,7 +5,7 @@
 //! It has no time-outs, no limit on connections and hardly an HTTP parser: it shows how the crate is used, and
 //! conformance suites can talk to it.
 
-use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
@@ -146,6 +146,6 @@ fn linger(reader: &mut impl Read, socket: &TcpStream) -> std::io::Result<()> {
     socket.shutdown(std::net::Shutdown::Write)?;
     match std::io::copy(reader, &mut std::io::sink()) {
         Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
-        outcome => outcome.map(drop).map_err(Error::from),
+        outcome => outcome.map(drop),
     }
 }

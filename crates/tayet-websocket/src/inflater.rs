@@ -86,18 +86,18 @@ impl Inflater {
     pub(crate) fn finish(
         &mut self,
         block: &mut [u8],
-        mut sink: impl FnMut(&[u8]) -> Result<(), Failure>,
+        sink: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         // Nothing at all stands for nothing, and so does nothing behind a block with BFINAL: there are
         // senders that leave out the byte that is due.
         if self.is_at_start {
             return Ok(());
         }
-        for (mut end, due) in [(&TAIL[..], Stop::InputTaken), (&EMPTY_FINAL_BLOCK[..], Stop::FinalBlock)] {
-            if self.inflate(&mut end, block, &mut sink)? != due || !end.is_empty() {
-                return Err(Failure::CorruptDeflate);
-            }
-        }
-        Ok(())
+        let mut tail = &TAIL[..];
+        let is_tail_inflated = self.inflate(&mut tail, block, sink)? == Stop::InputTaken;
+        let mut end = &EMPTY_FINAL_BLOCK[..];
+        let nothing = |inflated: &[u8]| inflated.is_empty().then_some(()).ok_or(Failure::CorruptDeflate);
+        let is_ended = is_tail_inflated && self.inflate(&mut end, block, nothing)? == Stop::FinalBlock;
+        if is_ended && end.is_empty() { Ok(()) } else { Err(Failure::CorruptDeflate) }
     }
 }

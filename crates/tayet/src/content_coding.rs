@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use http::{HeaderMap, header};
+use http::header;
+
+use crate::Request;
 
 /// How content is compressed: the content codings (RFC 9110 section 8.4.1, RFC 7932, RFC 9659) that browsers know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,10 +90,9 @@ impl AcceptEncoding {
     }
 
     /// Reads all fields of that name; without one, a client wants its content as it is.
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub fn of(request: &Request) -> Self {
         let mut accepted = Self::default();
-        let values = headers.get_all(header::ACCEPT_ENCODING).iter();
-        values.filter_map(|value| value.to_str().ok()).for_each(|value| accepted.add(value));
+        request.header_all(header::ACCEPT_ENCODING.as_str()).for_each(|value| accepted.add(value));
         accepted
     }
 
@@ -169,7 +170,6 @@ fn trim(text: &str) -> &str {
 mod tests {
     use super::ContentCoding::{Brotli, Deflate, Gzip, Zstd};
     use super::*;
-    use http::HeaderValue;
 
     #[test]
     fn the_weightiest_is_preferred_and_of_equals_the_first_offered() {
@@ -239,10 +239,10 @@ mod tests {
 
     #[test]
     fn fields_of_several_lines_are_one() {
-        let mut headers = HeaderMap::new();
-        assert_eq!(AcceptEncoding::of(&headers), AcceptEncoding::default());
-        headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip;q=0.5"));
-        headers.append(header::ACCEPT_ENCODING, HeaderValue::from_static("br"));
-        assert_eq!(AcceptEncoding::of(&headers), AcceptEncoding::parse("br, gzip;q=0.5"));
+        let request = Request::builder("GET", "/");
+        assert_eq!(AcceptEncoding::of(&request.clone().build().unwrap()), AcceptEncoding::default());
+        let request = request.header("Accept-Encoding", "gzip;q=0.5").header("Accept-Encoding", "br");
+        let accepted = AcceptEncoding::of(&request.build().unwrap());
+        assert_eq!(accepted, AcceptEncoding::parse("br, gzip;q=0.5"));
     }
 }

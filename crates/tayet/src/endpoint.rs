@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::{Context, Handler, Middleware, Next, Request, Response, Settings, problem};
+use crate::{Context, Handler, Middleware, Next, Request, Response, Settings, files, problem};
 
 /// A handler of a router with state `S`.
 pub(crate) struct Endpoint<S> {
@@ -59,6 +59,7 @@ impl<H: Handler<M, S>, M, S> Answer<S> for Plain<H, M> {
     fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
         let mut response = self.handler.call(request, context);
         problem::negotiate(&mut response, request);
+        files::complete(&mut response, request);
         response
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use http::StatusCode;
 use tayet_engine::BodyError;
 
-use crate::{IntoResponse, Problem, Rejection, Response};
+use crate::{IntoResponse, MultipartError, Problem, Rejection, Response};
 
 /// The result of a handler or of `main`.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
@@ -14,7 +14,7 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 /// Any error, as a response: what `?` makes of the errors in a handler.
 ///
 /// A client sees a bare 500; the error and its causes are logged. The errors of reading a request ([`BodyError`],
-/// [`Rejection`]) keep their own status. [`Error::new`] and [`OrStatus`] make errors that the client is told about.
+/// [`Rejection`], [`MultipartError`]) keep their own status, and a disk that is full is a 507. [`Error::new`] and [`OrStatus`] make errors that the client is told about.
 ///
 /// ```
 /// use tayet::{OrStatus, Path, Router, StatusCode};
@@ -88,8 +88,15 @@ fn problem_of(error: &(dyn std::error::Error + 'static)) -> Option<Problem> {
     if let Some(error) = error.downcast_ref::<BodyError>() {
         return Some(Rejection::Body(*error).problem());
     }
+    if let Some(error) = error.downcast_ref::<MultipartError>() {
+        return Some(Rejection::Multipart(error.clone()).problem());
+    }
+    let error = error.downcast_ref::<io::Error>()?;
+    if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        return Some(Problem::new(StatusCode::INSUFFICIENT_STORAGE));
+    }
     // Where a body is read as `std::io::Read`.
-    problem_of(error.downcast_ref::<io::Error>()?.get_ref()?)
+    problem_of(error.get_ref()?)
 }
 
 impl IntoResponse for Error {
@@ -174,6 +181,13 @@ mod tests {
         );
         let read = of(io::Error::from(BodyError::TooSlow));
         assert_eq!(read.status(), StatusCode::REQUEST_TIMEOUT);
+        let form = of(io::Error::from(MultipartError::Truncated));
+        assert_eq!(
+            (form.status(), form.problem.detail()),
+            (StatusCode::BAD_REQUEST, "the form ends before its last boundary")
+        );
+        let full = of(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!((full.status(), full.problem.detail()), (StatusCode::INSUFFICIENT_STORAGE, ""));
         let missing = of(Rejection::Missing("host"));
         assert_eq!(missing.status(), StatusCode::BAD_REQUEST);
     }

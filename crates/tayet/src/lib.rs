@@ -72,9 +72,10 @@
 //! | have all of it | `fn(&mut Request) -> ..`, or `&mut Request` as the last argument |
 //! | answer | everything that is [`IntoResponse`]: text, [`Json`], [`Html`], [`Redirect`], [`StatusCode`], tuples of these |
 //! | fail | [`Result`] with `?`: an [`Error`] is a 500 that is logged; [`OrStatus`] and [`Problem`] say more |
-//! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
-//! | read a large body | [`BodyStream`] |
+//! | do something for many routes | [`Middleware`]: [`AccessLog`], [`Cors`], [`Compression`], [`Timeout`], [`RequestIds`], ... or a function with [`Next`] |
+//! | read a large body, or a form with files | [`BodyStream`], [`Multipart`] |
 //! | write a large answer | [`Body::from_writer`] |
+//! | serve files | [`Files`] for a directory, [`Response::file`] for one |
 //! | hold WebSockets | [`Router::websocket`], [`WebSocketHandler`], [`WebSocketUpgrade`] |
 //! | tell many at once | [`Topics`], [`Sse`] |
 //! | answer later, from another thread | [`Request::defer`] |
@@ -100,6 +101,7 @@ mod context;
 mod endpoint;
 mod error;
 mod extract;
+pub mod files;
 mod handler;
 pub mod health;
 mod html;
@@ -108,6 +110,7 @@ mod matched_route;
 mod method_router;
 pub mod metrics;
 mod middleware;
+pub mod multipart;
 mod pattern;
 mod problem;
 mod redirect;
@@ -140,6 +143,7 @@ pub use extract::{
     BodyStream, Cookies, Extension, Form, FromRef, FromRequest, FromRequestParts, Host, Json, Path, Query,
     RemoteAddr, Scheme, State, ViaParts, ViaRequest,
 };
+pub use files::Files;
 pub use handler::{Configured, Handler, WithRequest};
 pub use html::Html;
 pub use into_response::{AppendHeaders, IntoResponse, IntoResponseParts};
@@ -148,11 +152,13 @@ pub use method_router::{
     MethodRouter, Methods, any, delete, get, head, on, options, patch, post, put, trace,
 };
 pub use middleware::{
-    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Cors,
-    DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, DefaultHeaders, ForwardedFields, InvalidAccessLogFormat,
+    ACCESS_LOG_FLUSH_TIMEOUT_MS, AccessLog, AccessLogFormat, BodyLimit, CatchPanic, Compression, Cors,
+    DEFAULT_ACCESS_LOG_QUEUE_ENTRIES, DEFAULT_MAX_INFLATED_BYTES, DEFAULT_MAX_INLINE_COMPRESSED_BYTES,
+    DEFAULT_MIN_COMPRESSED_BYTES, Decompression, DefaultHeaders, ForwardedFields, InvalidAccessLogFormat,
     InvalidNetwork, MAX_REQUEST_ID_BYTES, Middleware, Next, RequestId, RequestIds, ServerTiming, Timeout,
     TrustedProxies,
 };
+pub use multipart::{Multipart, MultipartError, MultipartLimits, Part};
 pub use problem::Problem;
 pub use redirect::Redirect;
 pub use rejection::{InvalidJson, InvalidText, Rejection};

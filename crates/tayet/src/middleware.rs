@@ -3,7 +3,9 @@
 mod access_log;
 mod body_limit;
 mod catch_panic;
+mod compression;
 mod cors;
+mod decompression;
 mod default_headers;
 mod forwarded;
 mod request_id;
@@ -21,7 +23,9 @@ pub use access_log::{
 };
 pub use body_limit::BodyLimit;
 pub use catch_panic::CatchPanic;
+pub use compression::{Compression, DEFAULT_MAX_INLINE_COMPRESSED_BYTES, DEFAULT_MIN_COMPRESSED_BYTES};
 pub use cors::Cors;
+pub use decompression::{DEFAULT_MAX_INFLATED_BYTES, Decompression};
 pub use default_headers::DefaultHeaders;
 pub use request_id::{MAX_REQUEST_ID_BYTES, RequestId, RequestIds};
 pub use server_timing::ServerTiming;

@@ -5,7 +5,7 @@ use std::fmt;
 use http::StatusCode;
 use tayet_engine::BodyError;
 
-use crate::{IntoResponse, Problem, Response};
+use crate::{IntoResponse, MultipartError, Problem, Response};
 
 /// Why an extractor did not find what it wants. As a response it is a [`Problem`] that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Rejection {
     },
     /// The body is not UTF-8: 400.
     NotUtf8,
+    /// A form with files is malformed or too large: as [`MultipartError::status`].
+    Multipart(MultipartError),
     /// The body could not be read: as [`BodyError::status`].
     Body(BodyError),
     /// The request does not say what it must: 400.
@@ -70,6 +72,7 @@ impl Rejection {
             }
             Self::Form(_) | Self::JsonData(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::MediaType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Multipart(error) => error.status(),
             Self::Body(error) => error.status(),
             Self::Unprovided(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -99,6 +102,7 @@ impl fmt::Display for Rejection {
                 write!(f, "the body must be {expected}, not {found}")
             }
             Self::NotUtf8 => f.write_str("the body is not UTF-8"),
+            Self::Multipart(error) => error.fmt(f),
             Self::Body(error) => error.fmt(f),
             Self::Missing(what) => write!(f, "the request has no {what}"),
             Self::Unprovided(what) => write!(f, "nothing provides {what}"),

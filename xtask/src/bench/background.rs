@@ -1,7 +1,7 @@
 //! A program that runs beside the harness and never outlives it.
 
 use std::io;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const END_LIMIT_MS: u64 = 2_000;
 
 /// A running program. It stays in the harness's session: the kernel's scheduler shares the cores among sessions, which
 /// would give servers and load tails of hundreds of milliseconds.
-pub(super) struct Background {
+pub(crate) struct Background {
     child: Child,
     program: String,
 }
@@ -22,9 +22,20 @@ pub(super) struct Background {
 impl Background {
     /// Starts `command` without a standard input.
     pub(super) fn start(command: &mut Command) -> anyhow::Result<Self> {
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    /// Starts `command` with pipes to its standard input and from its standard output.
+    pub(crate) fn start_with_pipes(command: &mut Command) -> anyhow::Result<(Self, ChildStdin, ChildStdout)> {
+        let mut this = Self::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
+        let input = this.child.stdin.take().context("the standard input is no pipe")?;
+        let output = this.child.stdout.take().context("the standard output is no pipe")?;
+        Ok((this, input, output))
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Self> {
         let program = command.get_program().display().to_string();
-        let child =
-            command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start `{program}`"))?;
+        let child = command.spawn().with_context(|| format!("cannot start `{program}`"))?;
         Ok(Self { child, program })
     }
 
@@ -42,7 +53,7 @@ impl Background {
     }
 
     /// Waits for the end; past `limit`, the program is ended, which is an error.
-    pub(super) fn wait(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
+    pub(crate) fn wait(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
         if let Some(status) = self.wait_until(Instant::now() + limit)? {
             return Ok(status);
         }

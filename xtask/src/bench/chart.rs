@@ -137,6 +137,36 @@ const PLANS: &[Plan] = &[
         value: |_, row| row.medians.get(&Figure::BytesPerIdleConnection).copied(),
         part: |_| None,
     },
+    Plan {
+        scenario: "websockets-echo-64",
+        title: "CPU µs a message: WebSocket echo, 64 sockets",
+        note: "less is better; the paler part is user space, the rest the kernel's",
+        scale: Scale::Linear,
+        decimals: 1,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::CpuUsPerMessage).copied(),
+        part: |row| row.medians.get(&Figure::UserUsPerMessage).copied(),
+    },
+    Plan {
+        scenario: "websockets-fanout",
+        title: "CPU µs a delivery: publications to 10,000 WebSockets",
+        note: "less is better; the paler part is user space, the rest the kernel's",
+        scale: Scale::Linear,
+        decimals: 1,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::CpuUsPerDelivery).copied(),
+        part: |row| row.medians.get(&Figure::UserUsPerDelivery).copied(),
+    },
+    Plan {
+        scenario: "websockets-idle",
+        title: "Bytes an idle WebSocket",
+        note: "less is better; logarithmic; over 18,000 sockets",
+        scale: Scale::Logarithmic,
+        decimals: 0,
+        best_is_high: false,
+        value: |_, row| row.medians.get(&Figure::BytesPerSocket).copied(),
+        part: |_| None,
+    },
 ];
 
 /// Draws the report.
@@ -255,9 +285,7 @@ impl Panel {
 }
 
 fn kind_of(key: &str) -> &'static str {
-    let scenarios = scenario::all();
-    let mut entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
-    match entries.find(|entry| entry.contestant.key == key).map(|entry| entry.contestant.program) {
+    match scenario::contestant(key).map(|contestant| contestant.program) {
         Some(Program::Arena) => "tayet",
         Some(Program::Floor(_)) => "floor",
         _ => "peer",

@@ -13,7 +13,7 @@ use super::process_stat::{CpuTicks, cpu_ticks, own_cpu_ticks};
 pub(super) struct Clocks {
     at: Instant,
     server: CpuTicks,
-    /// The harness and the load generators that have ended.
+    /// The harness and its load generators.
     harness: CpuTicks,
     /// All cores, whoever used them.
     busy: u64,
@@ -29,12 +29,17 @@ pub(super) struct Usage {
 }
 
 impl Clocks {
-    /// Reads the clocks; `server` is the server's processes.
+    /// Reads the clocks; `server` is the server's processes. Load generators that have ended count too.
     pub(super) fn read(server: &BTreeSet<u32>) -> anyhow::Result<Self> {
+        Self::read_beside(server, &BTreeSet::new())
+    }
+
+    /// The same beside load generators that run already.
+    pub(super) fn read_beside(server: &BTreeSet<u32>, load: &BTreeSet<u32>) -> anyhow::Result<Self> {
         Ok(Self {
             at: Instant::now(),
             server: cpu_ticks(server)?,
-            harness: own_cpu_ticks()?,
+            harness: own_cpu_ticks()? + cpu_ticks(load)?,
             busy: busy_ticks()?,
         })
     }
@@ -53,6 +58,18 @@ impl Clocks {
             server_system: duration(server.system),
             foreign_percent: 100.0 * foreign / (elapsed * cores),
         }
+    }
+}
+
+impl Usage {
+    /// The server's user and system time in microseconds, divided by `count`.
+    pub(super) fn cpu_us_per(&self, count: f64) -> f64 {
+        (self.server_user + self.server_system).as_secs_f64() * 1e6 / count
+    }
+
+    /// The same of its user time alone.
+    pub(super) fn user_us_per(&self, count: f64) -> f64 {
+        self.server_user.as_secs_f64() * 1e6 / count
     }
 }
 

@@ -28,12 +28,19 @@ pub(super) enum Program {
     },
     /// A command of the peers' Go module.
     Go(&'static str),
+    /// The peers' Node server, in so many processes.
+    Node {
+        processes: u32,
+    },
     Nginx,
 }
 
 pub(super) const FLOOR: Contestant = peer("floor", "bare epoll loop", Program::Floor("floor-epoll"));
 pub(super) const SLEEPER: Contestant =
     peer("sleeper", "bare thread per connection", Program::Floor("floor-sleeper"));
+
+pub(super) const WEBSOCKET_FLOOR: Contestant =
+    peer("websocket-floor", "bare epoll loop", Program::Floor("floor-websocket"));
 
 pub(super) const TAYET: Contestant = tayet("tayet", "Tayet, task pool", "task-pool");
 pub(super) const TAYET_INLINE: Contestant = tayet("tayet-inline", "Tayet, inline", "inline");
@@ -50,13 +57,21 @@ pub(super) const AXUM: Contestant = peer("axum", "axum", rust("peer-axum", "axum
 pub(super) const AXUM_BLOCK: Contestant =
     dispatching("axum-block", "axum, spawn_blocking", rust("peer-axum", "axum"));
 pub(super) const FASTHTTP: Contestant = peer("fasthttp", "Go fasthttp", Program::Go("fasthttp"));
+pub(super) const FASTWEBSOCKETS: Contestant =
+    peer("fastwebsockets", "fastwebsockets", rust("peer-fastwebsockets", "fastwebsockets"));
 pub(super) const GO: Contestant = peer("go", "Go net/http", Program::Go("nethttp"));
+pub(super) const GORILLA: Contestant = peer("gorilla", "Go gorilla/websocket", Program::Go("gorilla"));
 pub(super) const HYPER: Contestant = peer("hyper", "hyper", rust("peer-hyper", "hyper"));
 pub(super) const MAY_MINIHTTP: Contestant =
     peer("may-minihttp", "may_minihttp", rust("peer-may-minihttp", "may_minihttp"));
 pub(super) const NGINX: Contestant = peer("nginx", "nginx", Program::Nginx);
+pub(super) const NODE: Contestant = peer("node", "Node ws, 1 process", Program::Node { processes: 1 });
+pub(super) const NODE_CLUSTER: Contestant =
+    peer("node-cluster", "Node ws, cluster of 2", Program::Node { processes: 2 });
 pub(super) const NTEX: Contestant = peer("ntex", "ntex, io_uring", rust("peer-ntex", "ntex"));
 pub(super) const TINY_HTTP: Contestant = peer("tiny-http", "tiny_http", rust("peer-tiny-http", "tiny_http"));
+pub(super) const TUNGSTENITE: Contestant =
+    peer("tungstenite", "tokio-tungstenite", rust("peer-tungstenite", "tokio-tungstenite"));
 
 impl Contestant {
     /// The path that does `path`'s work: dispatching a handler that never blocks takes a route of its own.
@@ -67,6 +82,11 @@ impl Contestant {
     /// The title without the settings.
     pub(super) fn name(&self) -> &'static str {
         self.title.split_once(", ").map_or(self.title, |(name, _)| name)
+    }
+
+    /// Whether it can be told to ping idle WebSockets.
+    pub(super) fn pings(&self) -> bool {
+        matches!(self.program, Program::Arena)
     }
 
     /// Whether `--peers` chooses it; the floors and Tayet itself always take part.
@@ -86,6 +106,7 @@ impl fmt::Display for Program {
             Self::Floor(name) | Self::Go(name) => f.write_str(name),
             Self::Arena => f.write_str("arena"),
             Self::Rust { package, .. } => f.write_str(package),
+            Self::Node { .. } => f.write_str("node"),
             Self::Nginx => f.write_str("nginx"),
         }
     }

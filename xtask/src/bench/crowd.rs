@@ -3,10 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 use super::client::Connection;
+use super::system_limits::require_descriptors;
 
 /// What a connection may wait for its answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
@@ -33,7 +31,7 @@ pub(super) struct Answered {
 impl Crowd {
     /// Opens up to `size` connections to the server, one after the other; fewer when it stops answering.
     pub(super) fn gather(address: SocketAddr, path: &str, size: usize) -> anyhow::Result<Self> {
-        allow_descriptors(size + RESERVED_DESCRIPTORS)?;
+        require_descriptors(size + RESERVED_DESCRIPTORS)?;
         let deadline = Instant::now() + GATHER_LIMIT;
         let mut crowd = Self { connections: Vec::new() };
         let mut unanswered = Vec::new();
@@ -65,17 +63,6 @@ pub(super) fn ask_at_once(address: SocketAddr, path: &str, size: usize) -> Answe
         count += usize::from(connection.receive_within(left).is_ok());
     }
     Answered { count, slowest: start.elapsed() }
-}
-
-fn allow_descriptors(wanted: usize) -> anyhow::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = wanted as u64;
-    if limit.current.is_some_and(|current| current < wanted) {
-        let maximum = limit.maximum;
-        ensure!(maximum.is_none_or(|maximum| maximum >= wanted), "{wanted} descriptors are not allowed");
-        setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

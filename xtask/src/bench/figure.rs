@@ -9,6 +9,9 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Figure {
     RequestsPerSecond,
+    MessagesPerSecond,
+    /// Of a publication, one for each subscriber.
+    DeliveriesPerSecond,
     P50Us,
     P99Us,
     MaxUs,
@@ -16,7 +19,14 @@ pub(super) enum Figure {
     CpuUsPerRequest,
     /// The server's user time alone.
     UserUsPerRequest,
+    /// The server's user and system time for a WebSocket message that comes and goes.
+    CpuUsPerMessage,
+    UserUsPerMessage,
+    /// The same for a message that goes to one of a topic's subscribers.
+    CpuUsPerDelivery,
+    UserUsPerDelivery,
     SyscallsPerRequest,
+    SyscallsPerMessage,
     /// In user space.
     InstructionsPerRequest,
     PeakRssMb,
@@ -31,6 +41,23 @@ pub(super) enum Figure {
     SlowestAnswerMs,
     IdleConnections,
     BytesPerIdleConnection,
+    /// Open WebSockets.
+    Sockets,
+    /// That these are spread over.
+    ServerProcesses,
+    OpenSeconds,
+    /// Of the servers' resident memory.
+    BytesPerSocket,
+    /// Both ends of the connection, since the load is on the same machine.
+    KernelBytesPerSocketPair,
+    /// Of one core, while nothing is sent.
+    IdleCpuPercent,
+    /// Sockets that the server has pinged at least once.
+    Pinged,
+    /// From a publication until the last subscriber has it.
+    LastReceiptMs,
+    LastReceiptP50Ms,
+    LastReceiptP99Ms,
     /// Refused or broken connections, time-outs, answers other than 2xx and 3xx.
     Errors,
     /// What neither server nor load nor harness used, of all cores.
@@ -44,12 +71,17 @@ impl Figure {
     pub(super) fn heading(self) -> &'static str {
         match self {
             Self::RequestsPerSecond => "requests/s",
+            Self::MessagesPerSecond => "messages/s",
+            Self::DeliveriesPerSecond => "deliveries/s",
             Self::P50Us => "p50 µs",
             Self::P99Us => "p99 µs",
             Self::MaxUs => "max µs",
             Self::CpuUsPerRequest => "CPU µs/request",
-            Self::UserUsPerRequest => "of it user",
+            Self::UserUsPerRequest | Self::UserUsPerMessage | Self::UserUsPerDelivery => "of it user",
+            Self::CpuUsPerMessage => "CPU µs/message",
+            Self::CpuUsPerDelivery => "CPU µs/delivery",
             Self::SyscallsPerRequest => "system calls/request",
+            Self::SyscallsPerMessage => "system calls/message",
             Self::InstructionsPerRequest => "instructions/request",
             Self::PeakRssMb => "peak RSS MB",
             Self::SleepsPerSecond => "sleeps/s",
@@ -59,6 +91,16 @@ impl Figure {
             Self::SlowestAnswerMs => "slowest answer ms",
             Self::IdleConnections => "idle connections",
             Self::BytesPerIdleConnection => "bytes/idle connection",
+            Self::Sockets => "sockets",
+            Self::ServerProcesses => "server processes",
+            Self::OpenSeconds => "s to open",
+            Self::BytesPerSocket => "bytes/socket",
+            Self::KernelBytesPerSocketPair => "kernel bytes/both ends",
+            Self::IdleCpuPercent => "idle CPU %",
+            Self::Pinged => "pinged",
+            Self::LastReceiptMs => "publish to last receipt ms",
+            Self::LastReceiptP50Ms => "publish to last receipt ms, p50",
+            Self::LastReceiptP99Ms => "p99",
             Self::Errors => "errors",
             Self::ForeignCpuPercent => "foreign CPU %",
         }
@@ -67,8 +109,22 @@ impl Figure {
     /// Digits behind the point that the measurement carries.
     pub(super) fn decimals(self) -> usize {
         match self {
-            Self::CpuUsPerRequest | Self::UserUsPerRequest | Self::SyscallsPerRequest => 2,
-            Self::PeakRssMb | Self::SlowestAnswerMs | Self::AnsweredPercent => 1,
+            Self::CpuUsPerRequest
+            | Self::UserUsPerRequest
+            | Self::CpuUsPerMessage
+            | Self::UserUsPerMessage
+            | Self::CpuUsPerDelivery
+            | Self::UserUsPerDelivery
+            | Self::SyscallsPerRequest
+            | Self::SyscallsPerMessage => 2,
+            Self::PeakRssMb
+            | Self::SlowestAnswerMs
+            | Self::AnsweredPercent
+            | Self::OpenSeconds
+            | Self::IdleCpuPercent
+            | Self::LastReceiptMs
+            | Self::LastReceiptP50Ms
+            | Self::LastReceiptP99Ms => 1,
             _ => 0,
         }
     }

@@ -6,7 +6,8 @@ use super::contestant::{
     Contestant, FLOOR, SLEEPER, TAYET, TAYET_4_THREADS, TAYET_100_THREADS, TAYET_INLINE,
 };
 use super::figure::{Figure, ratio};
-use super::report::Results;
+use super::report::{Results, Row};
+use super::scenario::{self, MILLION};
 
 /// A figure with what is asked of it.
 #[derive(Serialize)]
@@ -81,6 +82,7 @@ pub(super) fn assess(scenarios: &[Results]) -> Vec<Goal> {
         ),
     ];
     goals.extend(sleep_goals(measured));
+    goals.extend(websocket_goals(measured));
     goals.extend([
         goal(
             "mixed load: p99 µs of the fast route, task pool",
@@ -136,6 +138,50 @@ fn sleep_goals(measured: Measured<'_>) -> Vec<Goal> {
     goals
 }
 
+fn websocket_goals(measured: Measured<'_>) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for (sockets, scenario) in [(64, "websockets-echo-64"), (512, "websockets-echo-512")] {
+        goals.push(goal(
+            &format!("WebSocket echo, {sockets} sockets: CPU a message, task pool over the best peer"),
+            measured.over_peers(scenario, TAYET, Figure::CpuUsPerMessage, f64::max),
+            (2, AtMost(1.0), None),
+        ));
+    }
+    goals.extend([
+        goal(
+            "publications to 10,000 WebSockets: CPU a delivery, task pool over the best peer",
+            measured.over_peers("websockets-fanout", TAYET, Figure::CpuUsPerDelivery, f64::max),
+            (2, AtMost(1.0), None),
+        ),
+        goal(
+            "publications to 10,000 WebSockets: deliveries/s, task pool over the best peer",
+            measured.over_peers("websockets-fanout", TAYET, Figure::DeliveriesPerSecond, f64::min),
+            (2, AtLeast(1.0), None),
+        ),
+        goal(
+            "idle WebSockets: bytes a socket, task pool",
+            measured.median("websockets-idle", TAYET, Figure::BytesPerSocket),
+            (0, AtMost(512.0), None),
+        ),
+        goal(
+            "idle WebSockets with permessage-deflate: bytes a socket, task pool",
+            measured.median("websockets-deflate", TAYET, Figure::BytesPerSocket),
+            (0, AtMost(1024.0), None),
+        ),
+        goal(
+            "WebSockets held at once on one machine, task pool (`--million`)",
+            measured.median(MILLION, TAYET, Figure::Sockets),
+            (0, AtLeast(1_000_000.0), None),
+        ),
+        goal(
+            "of these, pinged (`--million`)",
+            measured.median(MILLION, TAYET, Figure::Pinged),
+            (0, AtLeast(1_000_000.0), None),
+        ),
+    ]);
+    goals
+}
+
 #[derive(Clone, Copy)]
 struct Measured<'a> {
     scenarios: &'a [Results],
@@ -153,6 +199,21 @@ impl Measured<'_> {
     fn ratio(&self, scenario: &str, contestant: Contestant, base: Contestant, figure: Figure) -> Option<f64> {
         let results = self.scenario(scenario)?;
         ratio(&results.row(contestant.key)?.rounds, &results.row(base.key)?.rounds, figure)
+    }
+
+    /// The ratio to the peer that is hardest to beat, which `worse` of two ratios tells.
+    fn over_peers(
+        &self,
+        scenario: &str,
+        contestant: Contestant,
+        figure: Figure,
+        worse: fn(f64, f64) -> f64,
+    ) -> Option<f64> {
+        let results = self.scenario(scenario)?;
+        let own = &results.row(contestant.key)?.rounds;
+        let is_peer = |row: &&Row| scenario::contestant(&row.key).is_some_and(|row| row.is_peer());
+        let ratios = results.rows.iter().filter(is_peer).filter_map(|row| ratio(own, &row.rounds, figure));
+        ratios.reduce(worse)
     }
 
     fn over_bound(&self, scenario: &str, contestant: Contestant) -> Option<f64> {
@@ -183,6 +244,9 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::figure::Figures;
+    use crate::bench::rounds::Standing;
+    use crate::bench::syscalls::Syscalls;
 
     fn verdict(value: Option<f64>, demand: Demand, aim: Option<Demand>) -> Verdict {
         goal("x", value, (2, demand, aim)).verdict
@@ -200,6 +264,29 @@ mod tests {
     }
 
     #[test]
+    fn the_best_of_the_peers_is_the_one_to_beat() {
+        let scenarios = scenario::all();
+        let fan_out = scenarios.iter().find(|scenario| scenario.name == "websockets-fanout").unwrap();
+        let deliveries = |key| match key {
+            "tayet" => 90.0,
+            "ntex" => 100.0,
+            // The floor is no peer, and neither is Tayet itself.
+            "websocket-floor" | "tayet-inline" => 1000.0,
+            _ => 50.0,
+        };
+        let standing = |entry: &scenario::Entry| Standing {
+            entry: *entry,
+            samples: vec![Figures::from([(Figure::DeliveriesPerSecond, deliveries(entry.contestant.key))])],
+            syscalls: Syscalls::new(),
+            failures: Vec::new(),
+        };
+        let results = [Results::new(fan_out, fan_out.entries.iter().map(standing).collect())];
+        let measured = Measured { scenarios: &results };
+        let figure = Figure::DeliveriesPerSecond;
+        assert_eq!(measured.over_peers("websockets-fanout", TAYET, figure, f64::min), Some(0.9));
+    }
+
+    #[test]
     fn what_was_not_measured_is_listed_all_the_same() {
         let goals = assess(&[]);
         assert!(goals.len() > 10);
@@ -208,11 +295,6 @@ mod tests {
 
     #[test]
     fn every_goal_refers_to_scenarios_and_contestants_that_exist() {
-        use crate::bench::figure::Figures;
-        use crate::bench::rounds::Standing;
-        use crate::bench::scenario;
-        use crate::bench::syscalls::Syscalls;
-
         let every_figure = Figures::from(
             [
                 Figure::RequestsPerSecond,
@@ -222,6 +304,12 @@ mod tests {
                 Figure::AnsweredBesideIdle,
                 Figure::BytesPerIdleConnection,
                 Figure::PeakRssMb,
+                Figure::CpuUsPerMessage,
+                Figure::CpuUsPerDelivery,
+                Figure::DeliveriesPerSecond,
+                Figure::BytesPerSocket,
+                Figure::Sockets,
+                Figure::Pinged,
             ]
             .map(|figure| (figure, 1.0)),
         );

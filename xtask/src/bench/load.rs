@@ -32,12 +32,11 @@ pub(super) fn measure(
 
 fn figures(outcome: &Outcome, usage: &Usage, peak_resident_bytes: u64) -> Figures {
     let requests = outcome.requests as f64;
-    let us_per_request = |time: Duration| time.as_secs_f64() * 1e6 / requests;
     let mut figures = Figures::from([
         (Figure::RequestsPerSecond, requests / outcome.duration.as_secs_f64()),
         (Figure::P50Us, outcome.p50_us),
-        (Figure::CpuUsPerRequest, us_per_request(usage.server_user + usage.server_system)),
-        (Figure::UserUsPerRequest, us_per_request(usage.server_user)),
+        (Figure::CpuUsPerRequest, usage.cpu_us_per(requests)),
+        (Figure::UserUsPerRequest, usage.user_us_per(requests)),
         (Figure::PeakRssMb, peak_resident_bytes as f64 / 1e6),
         (Figure::Errors, outcome.errors as f64),
         (Figure::ForeignCpuPercent, usage.foreign_percent),

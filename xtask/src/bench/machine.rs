@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use serde::Serialize;
 
+use super::system_memory;
+
 const SECONDS_PER_DAY: u64 = 86_400;
 
 /// The machine, as far as it matters to figures.
@@ -23,14 +25,10 @@ impl Machine {
         let read = |path: &str| fs::read_to_string(path).with_context(|| format!("reading {path}"));
         let processor =
             value_of(&read("/proc/cpuinfo")?, "model name").unwrap_or_else(|| "unknown".to_owned());
-        let memory =
-            value_of(&read("/proc/meminfo")?, "MemTotal").context("/proc/meminfo has no MemTotal")?;
-        let kilobytes: f64 =
-            memory.trim_end_matches("kB").trim_end().parse().context("MemTotal is no number")?;
         Ok(Self {
             processor,
             cores: thread::available_parallelism()?.get(),
-            memory_gb: (kilobytes * 1024.0 / 1e9).round(),
+            memory_gb: (system_memory::total_bytes()? as f64 / 1e9).round(),
             kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         })
     }

@@ -104,7 +104,8 @@ fn parse_stat(line: &str) -> Option<Stat> {
     })
 }
 
-fn parse_status_bytes(status: &str, field: &str) -> Option<u64> {
+/// A size from a file such as /proc/PID/status or /proc/meminfo.
+pub(super) fn parse_status_bytes(status: &str, field: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     Some(kilobytes * 1024)

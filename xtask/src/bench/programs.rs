@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Context, anyhow, ensure};
 
 use super::contestant::Program;
 use crate::process::{Runner, succeeds};
@@ -18,6 +18,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// Where each program is, or why it is not there.
 pub(super) struct Programs {
     found: BTreeMap<Program, Result<PathBuf, String>>,
+    websocket_load: Option<PathBuf>,
 }
 
 impl Programs {
@@ -36,7 +37,17 @@ impl Programs {
             }
             found.insert(*program, outcome);
         }
-        Ok(Self { found })
+        Ok(Self { found, websocket_load: None })
+    }
+
+    /// Builds the load generator for WebSockets too.
+    pub(super) fn with_websocket_load(self, workspace: &Workspace, runner: &Runner) -> anyhow::Result<Self> {
+        let websocket_load = Some(build_peer(workspace, runner, "ws-load", "ws-load")?);
+        Ok(Self { websocket_load, ..self })
+    }
+
+    pub(super) fn websocket_load(&self) -> anyhow::Result<&Path> {
+        self.websocket_load.as_deref().context("the load generator for WebSockets was not asked for")
     }
 
     pub(super) fn path(&self, program: Program) -> anyhow::Result<&Path> {
@@ -79,6 +90,7 @@ fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Re
         Program::Rust { package, .. } => build_peer(workspace, runner, package, package),
         Program::Arena => build_arena(workspace, runner),
         Program::Go(name) => build_go(workspace, runner, name),
+        Program::Node { .. } => install_node_server(workspace, runner),
         Program::Nginx => {
             install(runner, "nginx")?;
             Ok(PathBuf::from("nginx"))
@@ -96,7 +108,8 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
     Ok(directory.join("target/release").join(name))
 }
 
-fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+/// Builds the arena, with all optimizations.
+pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet", "--example", "arena"]);
     runner.run(cargo.current_dir(workspace.root()), LIMIT)?;
@@ -114,6 +127,15 @@ fn build_go(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Resul
     Ok(workspace.path("bench/bin").join(name))
 }
 
+/// Installs what the script needs, and returns the script.
+fn install_node_server(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    let directory = workspace.path("bench/peers/node");
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--no-audit", "--no-fund"]);
+    runner.run(npm.current_dir(&directory), LIMIT)?;
+    Ok(directory.join("server.js"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +146,7 @@ mod tests {
             (Program::Arena, Err("no such example".to_owned())),
             (Program::Nginx, Ok(PathBuf::from("nginx"))),
         ]);
-        let programs = Programs { found };
+        let programs = Programs { found, websocket_load: None };
         assert_eq!(programs.path(Program::Nginx).unwrap(), Path::new("nginx"));
         let error = programs.path(Program::Arena).unwrap_err();
         assert_eq!(error.to_string(), "arena cannot be built: no such example");

@@ -1,7 +1,11 @@
 //! Tells whoever watches what is being measured and how long it will still take.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+
+use super::table::number;
+
+const BAR_CELLS: u64 = 30;
 
 /// How far the whole has come.
 pub(super) struct Progress {
@@ -39,6 +43,39 @@ impl Progress {
     }
 }
 
+/// How much of something there is already, drawn on one line.
+pub(crate) struct Bar {
+    unit: &'static str,
+    total: u64,
+}
+
+impl Bar {
+    pub(crate) fn new(unit: &'static str, total: u64) -> Self {
+        Self { unit, total }
+    }
+
+    /// Draws the bar anew, with a remark behind it.
+    pub(crate) fn show(&self, count: u64, remark: &str) {
+        // Where no terminal takes it back to the line's beginning, each goes on a line of its own.
+        let end = if std::io::stdout().is_terminal() { "\r" } else { "\n" };
+        print!("{}{end}", draw(count, self.total, self.unit, remark));
+        let _ = std::io::stdout().flush();
+    }
+
+    /// Leaves the bar as it is, and goes on below it.
+    pub(crate) fn end(self) {
+        if std::io::stdout().is_terminal() {
+            println!();
+        }
+    }
+}
+
+fn draw(count: u64, total: u64, unit: &str, remark: &str) -> String {
+    let full = (count * BAR_CELLS / total.max(1)).min(BAR_CELLS) as usize;
+    let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR_CELLS as usize - full));
+    format!("  {bar} {} of {} {unit}{remark}", number(count as f64, 0), number(total as f64, 0))
+}
+
 /// Assumes that what is left takes as long a step as what is done.
 fn time_left(elapsed: Duration, done: usize, total: usize) -> String {
     if done == 0 {
@@ -51,6 +88,14 @@ fn time_left(elapsed: Duration, done: usize, total: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bar_is_full_when_all_is_there() {
+        let (half, full) = ("█".repeat(15), "█".repeat(30));
+        let expected = format!("  {half}{} 500 of 1,000 sockets, fine", "░".repeat(15));
+        assert_eq!(draw(500, 1000, "sockets", ", fine"), expected);
+        assert_eq!(draw(1000, 1000, "sockets", ""), format!("  {full} 1,000 of 1,000 sockets"));
+    }
 
     #[test]
     fn the_time_left_follows_from_the_time_taken() {

@@ -13,8 +13,15 @@ use super::settings::Settings;
 use super::syscalls::Syscalls;
 
 /// The figures of which ratios say something.
-const COMPARED: &[Figure] =
-    &[Figure::RequestsPerSecond, Figure::CpuUsPerRequest, Figure::InstructionsPerRequest];
+const COMPARED: &[Figure] = &[
+    Figure::RequestsPerSecond,
+    Figure::MessagesPerSecond,
+    Figure::DeliveriesPerSecond,
+    Figure::CpuUsPerRequest,
+    Figure::CpuUsPerMessage,
+    Figure::CpuUsPerDelivery,
+    Figure::InstructionsPerRequest,
+];
 
 /// A run of the harness.
 #[derive(Serialize)]
@@ -76,7 +83,7 @@ impl Report {
 
 impl Results {
     pub(super) fn new(scenario: &Scenario, standings: Vec<Standing>) -> Self {
-        let rows = standings.iter().map(|standing| Row::new(standing, &standings)).collect();
+        let rows = standings.iter().map(|standing| Row::new(scenario, standing, &standings)).collect();
         Self {
             name: scenario.name.to_owned(),
             title: scenario.title.to_owned(),
@@ -92,14 +99,14 @@ impl Results {
 }
 
 impl Row {
-    fn new(standing: &Standing, all: &[Standing]) -> Self {
+    fn new(scenario: &Scenario, standing: &Standing, all: &[Standing]) -> Self {
         let over = standing.entry.over;
         let base = all.iter().find(|other| Some(other.entry.contestant.key) == over);
         let ratio_of = |figure: &Figure| Some((*figure, ratio(&standing.samples, &base?.samples, *figure)?));
         let mut medians = medians(&standing.samples);
         let syscalls = &standing.syscalls;
-        if !syscalls.is_empty() {
-            medians.insert(Figure::SyscallsPerRequest, syscalls.values().sum());
+        if let Some(figure) = scenario.syscalls_figure().filter(|_| !syscalls.is_empty()) {
+            medians.insert(figure, syscalls.values().sum());
         }
         Self {
             key: standing.entry.contestant.key.to_owned(),

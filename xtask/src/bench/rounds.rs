@@ -23,7 +23,7 @@ pub(super) struct Standing {
 
 /// How many turns a scenario takes, repetitions aside.
 pub(super) fn count_turns(scenario: &Scenario, rounds: u32) -> usize {
-    let turns = scenario.rounds(rounds) as usize + usize::from(scenario.is_traced());
+    let turns = scenario.rounds(rounds) as usize + usize::from(scenario.syscalls_figure().is_some());
     scenario.entries.len() * turns
 }
 
@@ -51,7 +51,7 @@ pub(super) fn run(
             progress.end(&outcome);
         }
     }
-    for standing in standings.iter_mut().filter(|_| scenario.is_traced()) {
+    for standing in standings.iter_mut().filter(|_| scenario.syscalls_figure().is_some()) {
         harness.check_interrupt()?;
         progress.begin(&format!("{}, system calls: {}", scenario.name, standing.entry.contestant.title));
         let outcome = standing.take_tracing_turn(|entry| turn::count_syscalls(harness, scenario, entry));
@@ -82,7 +82,7 @@ impl Standing {
             return Err("left out, as there are no other figures".to_owned());
         }
         self.syscalls = turn(&self.entry).map_err(|error| format!("{error:#}"))?;
-        Ok(format!("{:.2} a request", self.syscalls.values().sum::<f64>()))
+        Ok(format!("{:.2} each", self.syscalls.values().sum::<f64>()))
     }
 }
 
@@ -116,12 +116,19 @@ fn foreign(figures: &Figures) -> f64 {
 fn summarize(figures: &Figures) -> String {
     const TELLING: &[Figure] = &[
         Figure::RequestsPerSecond,
+        Figure::MessagesPerSecond,
+        Figure::DeliveriesPerSecond,
         Figure::CpuUsPerRequest,
+        Figure::CpuUsPerMessage,
+        Figure::CpuUsPerDelivery,
         Figure::P99Us,
         Figure::InstructionsPerRequest,
         Figure::AnsweredBesideIdle,
         Figure::IdleConnections,
         Figure::BytesPerIdleConnection,
+        Figure::Sockets,
+        Figure::BytesPerSocket,
+        Figure::LastReceiptMs,
         Figure::Errors,
         Figure::ForeignCpuPercent,
     ];
@@ -166,7 +173,7 @@ mod tests {
         standing.take_tracing_turn(|_| Err(anyhow!("no permission"))).unwrap_err();
         assert!(standing.failures.is_empty());
         let calls = Syscalls::from([("read".to_owned(), 1.0), ("write".to_owned(), 1.5)]);
-        assert_eq!(standing.take_tracing_turn(|_| Ok(calls)).unwrap(), "2.50 a request");
+        assert_eq!(standing.take_tracing_turn(|_| Ok(calls)).unwrap(), "2.50 each");
     }
 
     #[test]

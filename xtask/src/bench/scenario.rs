@@ -1,13 +1,21 @@
 //! What is measured: the work, who does it, and what each is compared with.
 
 use super::contestant::{
-    ACTIX, ACTIX_BLOCK, ASTRA, AXUM, AXUM_BLOCK, Contestant, FASTHTTP, FLOOR, GO, HYPER, MAY_MINIHTTP, NGINX,
-    NTEX, SLEEPER, TAYET, TAYET_4_THREADS, TAYET_100_THREADS, TAYET_INLINE, TINY_HTTP,
+    ACTIX, ACTIX_BLOCK, ASTRA, AXUM, AXUM_BLOCK, Contestant, FASTHTTP, FASTWEBSOCKETS, FLOOR, GO, GORILLA,
+    HYPER, MAY_MINIHTTP, NGINX, NODE, NODE_CLUSTER, NTEX, SLEEPER, TAYET, TAYET_4_THREADS, TAYET_100_THREADS,
+    TAYET_INLINE, TINY_HTTP, TUNGSTENITE, WEBSOCKET_FLOOR,
 };
+use super::figure::Figure;
+use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
 
 /// How long the handlers of the sleep scenarios sleep. The bare sleeper is told the same.
 pub(super) const SLEEP_MS: u32 = 10;
+
+/// What runs only when `--million` asks for it.
+pub(super) const MILLION: &str = "websockets-million";
+const ECHO: &str = "/ws";
+const TOPIC: &str = "/ws/topic/bench";
 
 /// Some work and those who do it, in the order in which they take turns.
 pub(super) struct Scenario {
@@ -29,6 +37,12 @@ pub(super) enum Work {
     Fairness,
     /// Idle connections, and what they take.
     Memory,
+    /// A message in flight on each WebSocket, there and back.
+    WebSocketEcho { sockets: u32 },
+    /// A message from one WebSocket to all.
+    WebSocketFanOut { sockets: u32 },
+    /// WebSockets that are open.
+    WebSocketIdle(Idle),
     /// A few requests under callgrind.
     Instructions,
 }
@@ -59,6 +73,24 @@ const EVERYONE: &[Contestant] = &[
 const SLEEPERS: &[Contestant] = &[SLEEPER, TAYET, TAYET_100_THREADS, AXUM_BLOCK, ACTIX_BLOCK, GO, ASTRA];
 const JSON_SERVERS: &[Contestant] =
     &[FLOOR, TAYET, TAYET_INLINE, NTEX, MAY_MINIHTTP, ACTIX, HYPER, AXUM, FASTHTTP, GO, ASTRA, TINY_HTTP];
+
+const ECHOING: &[Contestant] = &[
+    WEBSOCKET_FLOOR,
+    TAYET,
+    TAYET_INLINE,
+    TUNGSTENITE,
+    FASTWEBSOCKETS,
+    NTEX,
+    ACTIX,
+    AXUM,
+    GORILLA,
+    NODE_CLUSTER,
+];
+// The processes of a Node cluster share no topics, so one process serves them.
+const PUBLISHING: &[Contestant] =
+    &[WEBSOCKET_FLOOR, TAYET, TAYET_INLINE, TUNGSTENITE, FASTWEBSOCKETS, NTEX, ACTIX, AXUM, GORILLA, NODE];
+/// The peers that have permessage-deflate.
+const DEFLATING: &[Contestant] = &[TAYET, TAYET_INLINE, GORILLA, NODE];
 
 /// Every scenario, in the order of the report.
 pub(super) fn all() -> Vec<Scenario> {
@@ -115,18 +147,81 @@ pub(super) fn all() -> Vec<Scenario> {
             entries: beside(&[FLOOR, TAYET, TAYET_INLINE, TAYET_4_THREADS, MAY_MINIHTTP, ACTIX, HYPER, AXUM]),
         },
     ]);
+    scenarios.extend(websockets());
     scenarios
+}
+
+fn websockets() -> [Scenario; 6] {
+    let echo = |name, title, sockets| {
+        let work = Work::WebSocketEcho { sockets };
+        Scenario { name, title, path: ECHO, work, entries: beside(ECHOING) }
+    };
+    let idle = |name, title, path, work, contestants| {
+        let work = Work::WebSocketIdle(work);
+        Scenario { name, title, path, work, entries: alone(contestants) }
+    };
+    [
+        echo("websockets-echo-64", "WebSocket echo, 64 bytes, 64 sockets", 64),
+        echo("websockets-echo-512", "WebSocket echo, 64 bytes, 512 sockets", 512),
+        Scenario {
+            name: "websockets-fanout",
+            title: "128 bytes published to 10,000 WebSockets, again when all have them",
+            path: TOPIC,
+            work: Work::WebSocketFanOut { sockets: 10_000 },
+            entries: beside(PUBLISHING),
+        },
+        idle(
+            "websockets-idle",
+            "Idle WebSockets, pinged by servers that do so, then published to",
+            TOPIC,
+            Idle { sockets: 18_000, deflate: false },
+            PUBLISHING,
+        ),
+        idle(
+            "websockets-deflate",
+            "Idle WebSockets that have exchanged 2,000 bytes with permessage-deflate",
+            ECHO,
+            // As many as a server with a window for each socket can hold in 2 GB.
+            Idle { sockets: 5_000, deflate: true },
+            DEFLATING,
+        ),
+        idle(
+            MILLION,
+            "A million idle WebSockets, pinged, then published to",
+            TOPIC,
+            Idle { sockets: 1_000_000, deflate: false },
+            &[TAYET],
+        ),
+    ]
+}
+
+/// Who is called `key`.
+pub(super) fn contestant(key: &str) -> Option<Contestant> {
+    let entries = all().into_iter().flat_map(|scenario| scenario.entries);
+    entries.map(|entry| entry.contestant).find(|contestant| contestant.key == key)
 }
 
 impl Scenario {
     /// How many turns each entry takes, of `rounds` for what is noisy; what is counted is the same every time.
     pub(super) fn rounds(&self, rounds: u32) -> u32 {
-        if self.work == Work::Instructions { 1 } else { rounds }
+        if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
     }
 
-    /// Whether the system calls of the work are counted too.
-    pub(super) fn is_traced(&self) -> bool {
-        matches!(self.work, Work::Load(_))
+    /// Whether the load generator for WebSockets is needed.
+    pub(super) fn is_websocket(&self) -> bool {
+        matches!(
+            self.work,
+            Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_)
+        )
+    }
+
+    /// What the system calls of the work are divided by, if they are counted too.
+    pub(super) fn syscalls_figure(&self) -> Option<Figure> {
+        match self.work {
+            Work::Load(_) => Some(Figure::SyscallsPerRequest),
+            Work::WebSocketEcho { .. } => Some(Figure::SyscallsPerMessage),
+            _ => None,
+        }
     }
 
     /// The most requests a second that any server can answer, when the work's nature limits them.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -32,6 +32,8 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     /// The path of the scenario's work.
     pub(super) path: String,
+    /// Whether it pings idle WebSockets.
+    pub(super) pings: bool,
 }
 
 /// How to start a contestant, and where.
@@ -39,6 +41,7 @@ pub(super) struct Launch {
     pub(super) command: Command,
     pub(super) address: SocketAddr,
     log: PathBuf,
+    pings: bool,
 }
 
 impl Launch {
@@ -57,6 +60,9 @@ impl Launch {
             Program::Floor("floor-sleeper") => {
                 command.arg(address.to_string()).arg(SLEEP_MS.to_string());
             }
+            Program::Floor("floor-websocket") => {
+                command.arg(address.to_string()).arg(cores().to_string());
+            }
             Program::Floor(_) => {
                 let request_bytes = request_text(path, address).len();
                 command.arg(address.to_string()).arg(cores().to_string()).arg(request_bytes.to_string());
@@ -73,15 +79,32 @@ impl Launch {
             Program::Rust { .. } => {
                 command.arg(address.to_string());
             }
+            Program::Go("gorilla") => {
+                command.arg(address.to_string());
+            }
             Program::Go(_) => {
                 command.arg(address.to_string()).arg(dataset(workspace));
+            }
+            Program::Node { processes } => {
+                let script = programs.path(contestant.program)?;
+                command = Command::new("node");
+                command.arg(script).arg(address.to_string()).arg(processes.to_string());
             }
             Program::Nginx => {
                 let configuration = write_nginx_configuration(workspace, &directory, address)?;
                 command.arg("-p").arg(&directory).arg("-c").arg(configuration);
             }
         }
-        Ok(Self { command, address, log: directory.join("log") })
+        Ok(Self { command, address, log: directory.join("log"), pings: false })
+    }
+
+    /// Has the server ping WebSockets that have been silent for so long, if it can be told to.
+    pub(super) fn pinging(mut self, contestant: &Contestant, after: Duration) -> Self {
+        self.pings = contestant.pings();
+        if self.pings {
+            self.command.env("TAYET_PING_INTERVAL_MS", after.as_millis().to_string());
+        }
+        self
     }
 }
 
@@ -91,8 +114,9 @@ impl Server {
         let log = File::create(&launch.log)?;
         launch.command.stdout(log.try_clone()?).stderr(log);
         let process = Background::start(&mut launch.command)?;
-        let mut server = Self { process, address: launch.address, path: path.to_owned() };
-        server.wait_until_it_answers(Instant::now() + limit).with_context(|| last_line(&launch.log))?;
+        let (address, path, pings) = (launch.address, path.to_owned(), launch.pings);
+        let mut server = Self { process, address, path, pings };
+        server.wait_until_ready(Instant::now() + limit).with_context(|| last_line(&launch.log))?;
         Ok(server)
     }
 
@@ -102,6 +126,9 @@ impl Server {
 
     /// Fails unless the answers are what the scenario's work consists of.
     pub(super) fn check(&self, contestant: &Contestant) -> anyhow::Result<()> {
+        if is_websocket(&self.path) {
+            return Ok(());
+        }
         let response = self.ask_once()?;
         if contestant.is_floor() {
             return Ok(());
@@ -142,18 +169,28 @@ impl Server {
         Ok(())
     }
 
-    fn wait_until_it_answers(&mut self, deadline: Instant) -> anyhow::Result<()> {
+    fn wait_until_ready(&mut self, deadline: Instant) -> anyhow::Result<()> {
         loop {
             if let Some(status) = self.process.ended()? {
                 bail!("it ended at once ({status})");
             }
-            match self.ask_once() {
-                Ok(response) if response.status == 200 => return Ok(()),
-                Ok(response) => bail!("it answered {} with status {}", self.path, response.status),
+            match self.is_ready() {
+                Ok(()) => return Ok(()),
                 Err(error) if Instant::now() >= deadline => return Err(error.context("it does not answer")),
                 Err(_) => thread::sleep(POLL_INTERVAL),
             }
         }
+    }
+
+    /// WebSockets are checked by their load, from the handshake on.
+    fn is_ready(&self) -> anyhow::Result<()> {
+        if is_websocket(&self.path) {
+            TcpStream::connect_timeout(&self.address, ANSWER_LIMIT)?;
+            return Ok(());
+        }
+        let response = self.ask_once()?;
+        ensure!(response.status == 200, "it answered {} with status {}", self.path, response.status);
+        Ok(())
     }
 
     fn ask_once(&self) -> anyhow::Result<Response> {
@@ -184,6 +221,10 @@ fn dataset(workspace: &Workspace) -> PathBuf {
 
 fn is_json(path: &str) -> bool {
     path.starts_with("/json/")
+}
+
+fn is_websocket(path: &str) -> bool {
+    path == "/ws" || path.starts_with("/ws/")
 }
 
 fn write_nginx_configuration(

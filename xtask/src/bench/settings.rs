@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::ensure;
 use serde::Serialize;
 
-use super::scenario::Scenario;
+use super::scenario::{MILLION, Scenario, Work};
+use super::websocket_idle::Idle;
 
 const ROUNDS: u32 = 3;
 const LOAD_SECONDS: u64 = 3;
@@ -33,6 +34,16 @@ pub(crate) struct BenchArgs {
     /// The same as `--only instructions`: user-space instructions a request, counted by callgrind.
     #[arg(long)]
     instructions: bool,
+    /// Holds a million idle WebSockets too, or so many, over as many processes as it takes; at 24 GB of memory or so.
+    #[arg(
+        long,
+        value_name = "SOCKETS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1000000",
+        value_parser = clap::value_parser!(u32).range(1..=2_000_000)
+    )]
+    million: Option<u32>,
     /// Lists scenarios and contestants, and measures nothing.
     #[arg(long)]
     pub(super) list: bool,
@@ -72,11 +83,17 @@ impl BenchArgs {
         self.check_names(&scenarios)?;
         let only = self.only();
         let is_selected = |scenario: &Scenario| {
-            only.is_empty() || only.iter().any(|prefix| scenario.name.starts_with(prefix))
+            let is_named = only.is_empty() || only.iter().any(|prefix| scenario.name.starts_with(prefix));
+            is_named && (self.million.is_some() || self.list || scenario.name != MILLION)
         };
         let takes_part = |key: &str| self.peers.is_empty() || self.peers.iter().any(|peer| names(peer, key));
         let mut selected: Vec<_> = scenarios.into_iter().filter(is_selected).collect();
         for scenario in &mut selected {
+            if let (Some(sockets), Work::WebSocketIdle(idle), MILLION) =
+                (self.million, scenario.work, scenario.name)
+            {
+                scenario.work = Work::WebSocketIdle(Idle { sockets, ..idle });
+            }
             scenario.entries.retain(|entry| !entry.contestant.is_peer() || takes_part(entry.contestant.key));
         }
         Ok(selected)
@@ -135,12 +152,25 @@ mod tests {
 
     #[test]
     fn everything_is_selected_unless_something_is_named() {
-        assert_eq!(args("").select(scenario::all()).unwrap().len(), scenario::all().len());
+        assert_eq!(args("--million").select(scenario::all()).unwrap().len(), scenario::all().len());
         let selected = args("--only hello --only memory").select(scenario::all()).unwrap();
         let names: Vec<_> = selected.iter().map(|scenario| scenario.name).collect();
         assert_eq!(names, ["hello-64", "hello-512", "memory"]);
         let selected = args("--instructions").select(scenario::all()).unwrap();
         assert_eq!(selected.iter().map(|scenario| scenario.name).collect::<Vec<_>>(), ["instructions"]);
+    }
+
+    #[test]
+    fn a_million_sockets_are_held_only_when_asked_for_and_may_be_fewer() {
+        let names = |line| {
+            let selected = args(line).select(scenario::all()).unwrap();
+            selected.into_iter().map(|scenario| (scenario.name, scenario.work)).collect::<Vec<_>>()
+        };
+        assert!(!names("").iter().any(|(name, _)| *name == MILLION));
+        let (name, work) = names("--only websockets --million=20000").pop().unwrap();
+        assert_eq!(name, MILLION);
+        let Work::WebSocketIdle(idle) = work else { panic!("the sockets are idle") };
+        assert_eq!(idle.sockets, 20_000);
     }
 
     #[test]

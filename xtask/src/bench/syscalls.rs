@@ -12,10 +12,9 @@ use rustix::process::Signal;
 
 use super::background::Background;
 use super::server::Server;
-use super::wrk::Load;
 
 /// How long the server is traced under load. Tracing makes it many times slower, which does not change the counts much.
-const LOAD_DURATION: Duration = Duration::from_secs(1);
+pub(super) const LOAD_DURATION: Duration = Duration::from_secs(1);
 /// How long strace may take to attach, and to print its table.
 const STRACE_LIMIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -23,18 +22,22 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Calls a request, by name.
 pub(super) type Syscalls = BTreeMap<String, f64>;
 
-/// Puts `load` to the server and counts its calls.
-pub(super) fn count(root: &Path, server: &Server, load: Load) -> anyhow::Result<Syscalls> {
+/// Counts the server's calls while `load` runs for the time that it is given, and divides them by what it returns.
+pub(super) fn count(
+    root: &Path,
+    server: &Server,
+    load: impl FnOnce(Duration) -> anyhow::Result<u64>,
+) -> anyhow::Result<Syscalls> {
     let directory = root.join("target/bench");
     let (table, messages) = (directory.join("strace.table"), directory.join("strace.messages"));
     let processes = server.processes()?;
     let mut strace = start_strace(&processes, &table, &messages)?;
     wait_until_attached(&mut strace, &messages, processes.len())?;
-    let outcome = load.start(root, server.address, &server.path, LOAD_DURATION)?.finish()?;
+    let requests = load(LOAD_DURATION)?;
     strace.signal(Signal::INT)?;
     strace.wait(STRACE_LIMIT)?;
     let calls = parse_table(&fs::read_to_string(&table)?)?;
-    Ok(calls.into_iter().map(|(name, calls)| (name, calls as f64 / outcome.requests as f64)).collect())
+    Ok(calls.into_iter().map(|(name, calls)| (name, calls as f64 / requests as f64)).collect())
 }
 
 fn start_strace(processes: &BTreeSet<u32>, table: &Path, messages: &Path) -> anyhow::Result<Background> {

@@ -17,6 +17,7 @@ use super::scenario::{Entry, Scenario, Work};
 use super::server::{Launch, Server};
 use super::syscalls::{self, Syscalls};
 use super::wrk::{Load, Shape};
+use super::{websocket, websocket_idle};
 
 const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
 const PACED_CONNECTIONS: u32 = 8;
@@ -41,6 +42,9 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
         Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
         Work::Fairness => fairness(harness, &start()?),
         Work::Memory => memory(harness, &start()?),
+        Work::WebSocketEcho { sockets } => websocket::echo(harness, &start()?, sockets),
+        Work::WebSocketFanOut { sockets } => websocket::fan_out(harness, &start()?, sockets),
+        Work::WebSocketIdle(idle) => websocket_idle::measure(harness, idle, start),
         Work::Instructions => {
             let count = instructions::count(harness, &entry.contestant)?;
             Ok(Figures::from([(Figure::InstructionsPerRequest, count)]))
@@ -54,15 +58,27 @@ pub(super) fn count_syscalls(
     scenario: &Scenario,
     entry: &Entry,
 ) -> anyhow::Result<Syscalls> {
-    let Work::Load(load) = scenario.work else { bail!("only loads are traced") };
+    let root = harness.workspace.root();
     let server = start(harness, scenario, entry)?;
-    syscalls::count(harness.workspace.root(), &server, load)
+    match scenario.work {
+        Work::Load(load) => syscalls::count(root, &server, |duration| {
+            Ok(load.start(root, server.address, &server.path, duration)?.finish()?.requests)
+        }),
+        Work::WebSocketEcho { sockets } => {
+            let echo = websocket::open_echo(harness, &server, sockets, syscalls::LOAD_DURATION)?;
+            syscalls::count(root, &server, |duration| Ok(echo.run(duration)?.count))
+        }
+        _ => bail!("only loads are traced"),
+    }
 }
 
 fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
     let contestant = &entry.contestant;
     let path = contestant.path(scenario.path);
-    let launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
+    let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
+    if let Work::WebSocketIdle(idle) = scenario.work {
+        launch = launch.pinging(contestant, idle.ping_after());
+    }
     let server = Server::start(launch, path)?;
     server.check(contestant)?;
     if let Work::Load(Load { shape: Shape::Closing(_), .. }) = scenario.work {

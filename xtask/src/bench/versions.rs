@@ -1,13 +1,22 @@
 //! Which release of each contestant was measured.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
 use anyhow::Context;
+use serde::Deserialize;
 
 use super::contestant::Program;
 use crate::process::output_of;
 use crate::workspace::Workspace;
+
+/// What is needed of a package.json.
+#[derive(Deserialize)]
+struct NodeManifest {
+    /// Exact versions by name.
+    dependencies: BTreeMap<String, String>,
+}
 
 /// The version of what `program` shows; the floors have none.
 pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Result<Option<String>> {
@@ -22,6 +31,11 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         }
         Program::Rust { library, .. } => Ok(locked_version(&read("bench/peers/Cargo.lock")?, library)),
         Program::Go("fasthttp") => Ok(required_version(&read("bench/peers/go/go.mod")?, "fasthttp")),
+        Program::Go("gorilla") => Ok(required_version(&read("bench/peers/go/go.mod")?, "gorilla/websocket")),
+        Program::Node { .. } => {
+            let manifest: NodeManifest = serde_json::from_str(&read("bench/peers/node/package.json")?)?;
+            Ok(manifest.dependencies.get("ws").cloned())
+        }
         Program::Go(_) => {
             Ok(Some(output_of(Command::new("go").args(["env", "GOVERSION"]))?.trim().to_owned()))
         }

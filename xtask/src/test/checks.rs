@@ -8,7 +8,7 @@ use anyhow::ensure;
 use super::needs::{CargoTool, Need};
 use crate::process::{Runner, output_of};
 use crate::workspace::Workspace;
-use crate::{layers, tidy};
+use crate::{conformance, layers, tidy};
 
 /// How long one command of a check may take before it is ended.
 const COMMAND_LIMIT_MINUTES: u64 = 20;
@@ -111,6 +111,13 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &[],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
         run: |workspace, runner| cargo(workspace, runner, &["build", "--release"]),
+    },
+    Check {
+        name: "autobahn",
+        headline: "the quick sections of the Autobahn suite for WebSockets",
+        needs: &[],
+        too_slow_for_fast: Some("link-time optimization takes minutes"),
+        run: conformance::check_quickly,
     },
     Check {
         name: "fuzz",

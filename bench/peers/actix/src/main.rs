@@ -1,7 +1,12 @@
 use std::{env, thread, time::Duration};
 
-use actix_web::{App, HttpServer, Responder, get, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, Responder, get, rt, web};
+use actix_ws::{Message, MessageStream, Session};
+use bytestring::ByteString;
 use serde::Deserialize;
+use topics::Topics;
+
+static TOPICS: Topics<ByteString> = Topics::new();
 
 #[derive(Deserialize)]
 struct Multiplier {
@@ -29,10 +34,60 @@ async fn sleep(ms: web::Path<u64>) -> actix_web::Result<impl Responder> {
     Ok("ok")
 }
 
+#[get("/ws")]
+async fn echo(request: HttpRequest, body: web::Payload) -> actix_web::Result<HttpResponse> {
+    let (response, mut session, mut messages) = actix_ws::handle(&request, body)?;
+    rt::spawn(async move {
+        while let Some(Ok(message)) = messages.recv().await {
+            let sent = match message {
+                Message::Text(text) => session.text(text).await,
+                Message::Binary(bytes) => session.binary(bytes).await,
+                Message::Close(_) => return,
+                _ => Ok(()),
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(response)
+}
+
+#[get("/ws/topic/{name}")]
+async fn topic(
+    name: web::Path<String>,
+    request: HttpRequest,
+    body: web::Payload,
+) -> actix_web::Result<HttpResponse> {
+    let (response, session, messages) = actix_ws::handle(&request, body)?;
+    rt::spawn(async move { converse(session, messages, &name).await });
+    Ok(response)
+}
+
+async fn converse(mut session: Session, mut messages: MessageStream, name: &str) {
+    let (sender, mut receiver) = TOPICS.join(name);
+    loop {
+        tokio::select! {
+            message = messages.recv() => match message {
+                // This socket is subscribed, so there is a receiver.
+                Some(Ok(Message::Text(text))) => drop(sender.send(text)),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+            published = receiver.recv() => {
+                let Ok(text) = published else { return };
+                if session.text(text).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let address = env::args().nth(1).expect("usage: peer-actix ADDRESS");
-    HttpServer::new(|| App::new().service(hello).service(blocking).service(json).service(sleep))
+    HttpServer::new(|| App::new().service((hello, blocking, json, sleep, echo, topic)))
         .workers(thread::available_parallelism()?.get())
         // The default of 5 s would close the idle connections while they are measured.
         .keep_alive(Duration::from_secs(60))

@@ -4,14 +4,14 @@ mod rates;
 mod ticker;
 
 use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tayet::{Json, MetricsSnapshot, RouteMetrics, Router, ServerHandle, State};
 
+use self::ticker::Ticker;
 use super::pressure::Pressure;
-
-pub(crate) use self::ticker::publish;
 
 pub(crate) fn router() -> Router<Source> {
     Router::new().get("/api/server", figures).get("/figures/events", ticker::events)
@@ -22,12 +22,13 @@ pub(crate) fn router() -> Router<Source> {
 pub(crate) struct Source {
     started: Instant,
     pressure: Pressure,
+    ticker: Arc<Ticker>,
 }
 
 impl Source {
     /// The server starts now.
     pub(crate) fn new(pressure: Pressure) -> Self {
-        Self { started: Instant::now(), pressure }
+        Self { started: Instant::now(), pressure, ticker: Arc::default() }
     }
 }
 

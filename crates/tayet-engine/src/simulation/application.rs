@@ -1,14 +1,18 @@
 //! What the simulated server serves: a route for each way to take a request and to answer it.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
 use tayet_http1::Head;
 use tayet_testkit::{Random, SimulatedNet};
 
+use super::sockets::{Diarist, Diary};
 use crate::sync::{Mutex, lock};
-use crate::{Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service};
+use crate::{
+    Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service, WebSocketOptions,
+};
 
 /// How long the client of [`Kind::Hasty`] waits for its handler.
 pub(super) const HASTY_TIMEOUT_MS: u64 = 500;
@@ -46,10 +50,14 @@ pub(super) enum Kind {
     Ignoring,
     /// Nothing: its handler panics.
     Panicking,
+    /// A WebSocket that echoes.
+    Socket,
+    /// A WebSocket that publishes what it says to all of its kind.
+    Topic,
 }
 
 impl Kind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
@@ -63,6 +71,8 @@ impl Kind {
         Self::Streamed,
         Self::Ignoring,
         Self::Panicking,
+        Self::Socket,
+        Self::Topic,
     ];
 
     pub(super) fn takes_body(self) -> bool {
@@ -79,6 +89,7 @@ impl Kind {
             Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Ignoring => (200, plain(tag)),
             Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
+            Self::Socket | Self::Topic => (101, Vec::new()),
             Self::Panicking => (500, b"{\"title\":\"Internal Server Error\",\"status\":500}\n".to_vec()),
         }
     }
@@ -106,6 +117,7 @@ impl Kind {
 pub(super) struct Application {
     pub(super) net: SimulatedNet,
     pub(super) random: Mutex<Random>,
+    pub(super) diary: Diary,
 }
 
 /// What of a body was read before its handler is called; a simulation's one thread cannot have it wait.
@@ -143,6 +155,10 @@ impl Service for Application {
                 Ok(body) => Response::new(body),
                 Err(error) => Response::empty(error.status()),
             },
+            Kind::Socket | Kind::Topic => {
+                let diarist = Diarist { tag, topic: kind == Kind::Topic, diary: Arc::clone(&self.diary) };
+                Response::web_socket(Arc::new(diarist), WebSocketOptions::default())
+            }
             // Unwinds without the message that a panic prints.
             Kind::Panicking => std::panic::resume_unwind(Box::new("as asked")),
             _ => Response::new(plain(tag)).with_status(StatusCode::OK),

@@ -9,6 +9,7 @@ use tayet_net::{Driver, PeerAddress};
 use tayet_testkit::{Random, SimulatedNet};
 
 use super::application::{Application, ReadBefore};
+use super::sockets::Diary;
 use crate::engine::share;
 use crate::event_loop::{Due, Loop, Step};
 use crate::handling::Handling;
@@ -50,6 +51,8 @@ impl Default for Habits {
 pub(super) struct Stage {
     pub(super) net: SimulatedNet,
     pub(super) shared: Arc<Shared>,
+    /// What happened on its WebSockets.
+    pub(super) diary: Diary,
     crew: Crew,
     the_loop: Box<Loop>,
 }
@@ -80,7 +83,10 @@ impl Stage {
         config.limits.validate().expect("limits of a test are valid");
         let net = SimulatedNet::new(seed);
         let mut random = Random::new(!seed);
-        let application = Application { net: net.clone(), random: Mutex::new(random.fork()) };
+        let diary = Diary::default();
+        let random_of_application = Mutex::new(random.fork());
+        let application =
+            Application { net: net.clone(), random: random_of_application, diary: Arc::clone(&diary) };
         let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
         let mut shared = share(&config, &drivers, Arc::new(application));
         shared.pool = imagined_pool(config.execution, &config.limits);
@@ -103,7 +109,7 @@ impl Stage {
             let crew = crew.clone();
             move || crew.take_jobs()
         });
-        Self { net, shared, crew, the_loop }
+        Self { net, shared, diary, crew, the_loop }
     }
 
     /// Has the server shut down at this time.

@@ -156,6 +156,8 @@ fn data_that_is_not_deflate() {
             // It breaks off within a block.
             (&[text(&HELLO[..4]).reserved(4)], "1007 CorruptDeflate"),
             (&[binary([0, 6, 0, 0xf9, 0xff, b'H']).reserved(4)], "1007 CorruptDeflate"),
+            // It breaks off within a block with BFINAL.
+            (&[binary(&b"\xf3\x48\xcd\xc9\xc9\x07\x00"[..5]).reserved(4)], "1007 CorruptDeflate"),
             // It refers to what was never there.
             (&[text(b"\xf2\x00\x11\x00\x00").reserved(4)], "1007 CorruptDeflate"),
             (&[hello(), text([0xff; 10]).reserved(4), hello()], "text \"Hello\" | 1007 CorruptDeflate"),

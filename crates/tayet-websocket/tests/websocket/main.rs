@@ -2,9 +2,13 @@
 
 mod closing;
 mod deflate;
+mod differential;
 mod frames;
 mod handshake;
+mod memory;
 mod pair;
+mod properties;
 mod reference;
+mod sending;
 mod support;
 mod utf8;

@@ -173,6 +173,28 @@ impl Setting {
         parts.join(" | ")
     }
 
+    /// What comes of `bytes` in brief: the length of each message, the code of a close frame, no more of a
+    /// failure than that there is one, and nothing of what is partial.
+    pub(crate) fn lengths(&self, bytes: &[u8]) -> Vec<String> {
+        let (mut receiver, mut codec) = (Receiver::new(self.role, self.deflate), Codec::new());
+        let (mut input, mut parts) = (bytes, Vec::new());
+        loop {
+            parts.push(match receiver.receive(&mut input, self.max_message_bytes, &mut codec) {
+                Ok(Some(Event::Message(Message::Text(text)))) => format!("text {}", text.len()),
+                Ok(Some(Event::Message(Message::Binary(bytes)))) => format!("binary {}", bytes.len()),
+                Ok(Some(Event::Ping(payload))) => format!("ping {}", payload.len()),
+                Ok(Some(Event::Pong(payload))) => format!("pong {}", payload.len()),
+                Ok(Some(Event::Close(None))) => "close".to_owned(),
+                Ok(Some(Event::Close(Some(frame)))) => format!("close {}", frame.code()),
+                Ok(None) => return parts,
+                Err(_) => "failure".to_owned(),
+            });
+            if parts.last().is_some_and(|part| part == "failure") {
+                return parts;
+            }
+        }
+    }
+
     /// What comes of `bytes` as a whole, having made sure that it is the same byte by byte and cut at each
     /// point.
     pub(crate) fn outcome_however_cut(&self, bytes: &[u8]) -> String {

@@ -7,12 +7,10 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::{env, fs, io, thread};
 
+use peer_floor::listen_reusing_port;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, bind, listen, recv, send,
-    socket_with, sockopt,
-};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
 
 const USAGE: &str = "usage: floor-epoll ADDRESS LOOPS REQUEST_BYTES [BODY_FILE]";
 const LISTENER: u64 = u64::MAX;
@@ -21,7 +19,6 @@ const EVENTS_AT_ONCE: usize = 512;
 const READ_BYTES: usize = 64 * 1024;
 /// Answers written at once; a longer batch takes more writes.
 const ANSWERS_AT_ONCE: usize = 64;
-const BACKLOG: i32 = 4096;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -144,14 +141,4 @@ fn encode_answer(body: &[u8], connection: &str) -> Vec<u8> {
         body.len()
     );
     [head.as_bytes(), body].concat()
-}
-
-fn listen_reusing_port(address: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let listener = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_reuseaddr(&listener, true)?;
-    sockopt::set_socket_reuseport(&listener, true)?;
-    bind(&listener, &address)?;
-    listen(&listener, BACKLOG)?;
-    Ok(listener)
 }

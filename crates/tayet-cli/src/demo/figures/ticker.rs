@@ -1,10 +1,12 @@
 //! The figures as a stream of events: one thread publishes them, for all who look.
 
+use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use tayet::{Replay, ServerHandle, Sse, TopicError};
+use tayet::{Replay, ServerHandle, Sse, State, TopicError};
 
 use super::rates::{Rates, Reading};
 use super::{Figures, Source};
@@ -29,12 +31,30 @@ struct Tick {
 }
 
 /// `GET /figures/events`.
-pub(super) fn events() -> Sse {
-    Sse::topic(TOPIC).replay(Replay::Last(KEPT_TICKS)).retry(Duration::from_millis(RETRY_MS))
+pub(super) fn events(State(source): State<Source>, server: ServerHandle) -> tayet::Result<Sse> {
+    source.ticker.start(&server, &source)?;
+    Ok(Sse::topic(TOPIC).replay(Replay::Last(KEPT_TICKS)).retry(Duration::from_millis(RETRY_MS)))
 }
 
-/// Publishes the figures while somebody looks, until the server is shut down.
-pub(crate) fn publish(server: &ServerHandle, source: &Source) {
+/// The thread that publishes; there is none before somebody first looks.
+#[derive(Default)]
+pub(super) struct Ticker {
+    has_started: Mutex<bool>,
+}
+
+impl Ticker {
+    fn start(&self, server: &ServerHandle, source: &Source) -> io::Result<()> {
+        let mut has_started = self.has_started.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*has_started {
+            let (server, source) = (server.clone(), source.clone());
+            thread::Builder::new().name("demo-figures".to_owned()).spawn(move || run(&server, &source))?;
+            *has_started = true;
+        }
+        Ok(())
+    }
+}
+
+fn run(server: &ServerHandle, source: &Source) {
     let mut last = None;
     while !server.is_shutting_down() {
         last = tick(server, source, last.as_ref()).unwrap_or_else(|error| {
@@ -45,7 +65,7 @@ pub(crate) fn publish(server: &ServerHandle, source: &Source) {
     }
 }
 
-/// Publishes what there is since the last time, and returns from where to go on.
+/// Publishes what there is since the last time if somebody looks, and returns from where to go on.
 fn tick(
     server: &ServerHandle,
     source: &Source,

@@ -54,11 +54,11 @@ class Log {
     const time = element("time", "", at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }));
     time.dateTime = at.toISOString();
     const who = element("b", "", name);
-    this.append(element("li", name === ownName ? "own" : "", who, " ", time, element("p", "", text)));
+    this.append(element("div", name === ownName ? "own" : "", who, " ", time, element("p", "", text)));
   }
 
   note(text) {
-    this.append(element("li", "note", text));
+    this.append(element("p", "note", text));
   }
 
   append(line) {
@@ -183,9 +183,9 @@ class Chat {
 
   rooms({ rooms }) {
     const link = ({ name, people }) => {
-      const made = element("a", "", element("span", "", name), element("span", "count", `${people}`));
+      const count = element("span", "count", `${people}`, element("span", "hidden", " here"));
+      const made = element("a", "", element("span", "", name), " ", count);
       made.href = Visit.addressOf(name);
-      made.setAttribute("aria-label", `${name}, ${people} here`);
       if (name === this.room) made.setAttribute("aria-current", "true");
       return element("li", "", made);
     };

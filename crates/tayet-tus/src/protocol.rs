@@ -1,0 +1,6 @@
+//! The protocols by which uploads come.
+
+pub(crate) mod ietf;
+pub(crate) mod plain;
+pub(crate) mod range;
+pub(crate) mod tus;

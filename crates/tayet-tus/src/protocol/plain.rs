@@ -1,0 +1,97 @@
+//! Uploads without a protocol: multipart forms, and `PUT` of a file.
+
+use percent_encoding::percent_decode_str;
+use tayet::{IntoResponse, Json, Request, Response, StatusCode};
+
+use crate::active::Session;
+use crate::asked::{Target, collection_path};
+use crate::fields::set;
+use crate::hooks::Action;
+use crate::intake::{Intake, Source};
+use crate::multipart::Multipart;
+use crate::stats::Listed;
+use crate::upload_error::UploadError;
+use crate::wanted_checksum::WantedChecksum;
+use crate::workshop::Workshop;
+use crate::{Kind, Metadata, Upload};
+
+/// Answers a form whose files are to be kept.
+pub(crate) fn answer_form(workshop: &Workshop, request: &mut Request) -> Response {
+    form(workshop, request).unwrap_or_else(UploadError::into_response)
+}
+
+/// Answers a `PUT` of a file by its name.
+pub(crate) fn answer_put(workshop: &Workshop, request: &mut Request, target: &Target) -> Response {
+    put(workshop, request, target).unwrap_or_else(UploadError::into_response)
+}
+
+fn form(workshop: &Workshop, request: &mut Request) -> Result<Response, UploadError> {
+    workshop.authorize(request, Action::Create)?;
+    let content_type = request.header("content-type").unwrap_or_default().to_owned();
+    let intake = workshop.intake(request)?;
+    let mut body = request.take_body();
+    let mut multipart = Multipart::new(&mut body, &content_type)?;
+    let mut stored = Vec::new();
+    let mut parts = 0;
+    while let Some(head) = multipart.next_part()? {
+        parts += 1;
+        if parts > workshop.limits.max_form_parts {
+            return Err(UploadError::Malformed("the form has too many parts"));
+        }
+        // An empty name is what a browser sends for a field in which no file was chosen.
+        let Some(name) = head.file_name().filter(|name| !name.is_empty()) else { continue };
+        let metadata = Metadata::with_file_name(&name);
+        let metadata = match head.media_type {
+            Some(media_type) => metadata.with("filetype", media_type),
+            None => metadata,
+        };
+        let upload = Upload::new(Kind::Sequence, None, metadata)?;
+        stored.push(store(workshop, request, &intake, upload, &mut multipart, &WantedChecksum::None)?.1);
+    }
+    Ok((StatusCode::CREATED, Json(stored)).into_response())
+}
+
+fn put(workshop: &Workshop, request: &mut Request, target: &Target) -> Result<Response, UploadError> {
+    workshop.authorize(request, Action::Create)?;
+    let Target::Item(name) = target else { return Err(UploadError::MethodNotAllowed) };
+    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
+    let wanted = WantedChecksum::of(request)?;
+    let upload = Upload::new(Kind::Sequence, request.content_length(), Metadata::with_file_name(&name))?;
+    let intake = workshop.intake(request)?;
+    let mut body = request.take_body();
+    let (session, listed) = store(workshop, request, &intake, upload, &mut body, &wanted)?;
+    let mut response = (StatusCode::CREATED, Json(listed)).into_response();
+    set(&mut response, "location", format!("{}/{}", collection_path(request, target), session.id()));
+    Ok(response)
+}
+
+/// Stores all of a file, or nothing of it: nobody could resume it.
+fn store(
+    workshop: &Workshop,
+    request: &Request,
+    intake: &Intake<'_>,
+    upload: Upload,
+    body: &mut dyn Source,
+    wanted: &WantedChecksum,
+) -> Result<(Session, Listed), UploadError> {
+    let session = workshop.create(upload, request)?;
+    let stored = workshop.lease(&session).and_then(|lease| {
+        intake.append(&lease, body, wanted)?;
+        lease.with(|stored| match stored.upload().length {
+            None => stored.set_length(stored.offset()),
+            Some(_) => Ok(()),
+        })?;
+        workshop.finish(&session)?;
+        workshop.status(&session)?.finished.ok_or(UploadError::Malformed("the body is not whole"))
+    });
+    match stored {
+        Ok(finished) => {
+            let listed = Listed { id: session.id(), finished };
+            Ok((session, listed))
+        }
+        Err(error) => {
+            workshop.discard(&session);
+            Err(error)
+        }
+    }
+}
