@@ -1,7 +1,7 @@
 //! What the arena answers.
 
 use std::hint;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,6 @@ const MAX_SLEEP_MS: u64 = 60_000;
 const MAX_SPIN_US: u64 = 1_000_000;
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
-/// Between the events of a countdown.
-const COUNTDOWN_PAUSE: Duration = Duration::from_millis(20);
 
 /// All endpoints; `/static` serves the files of a directory, if there is one.
 pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
@@ -39,7 +37,7 @@ pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
         .route("/upload", post(upload))
         .route("/multipart", post(multipart))
         .route("/download/{bytes}", get(download).layer(Compression::new()))
-        .route("/countdown/{from}", get(countdown).layer(Compression::new()))
+        .route("/relay", post(relay).layer(Compression::new()))
         .get("/panic", panic)
         .merge(sockets::router())
         .get("/metrics", Metrics::new())
@@ -151,18 +149,23 @@ fn download(Path(bytes): Path<u64>) -> impl IntoResponse {
     ([("content-type", "text/plain")], body)
 }
 
-/// Events that come one by one, and how many they were in a trailer.
-fn countdown(Path(from): Path<u32>) -> impl IntoResponse {
+/// Gives the body back while it comes, piece by piece, and its length in a trailer.
+fn relay(mut body: BodyStream) -> impl IntoResponse {
     let body = Body::from_writer(move |out| {
-        for number in (1..=from).rev() {
-            write!(out, "data: {number}\n\n")?;
+        let (mut piece, mut bytes) = (vec![0; UPLOAD_BUFFER_BYTES], 0);
+        loop {
+            let count = body.read(&mut piece)?;
+            if count == 0 {
+                break;
+            }
+            out.write_all(&piece[..count])?;
             out.flush()?;
-            thread::sleep(COUNTDOWN_PAUSE);
+            bytes += count;
         }
-        out.trailers_mut().insert("x-count", from.into());
+        out.trailers_mut().insert("x-bytes", bytes.into());
         Ok(())
     });
-    ([("content-type", "text/event-stream"), ("trailer", "x-count")], body)
+    ([("content-type", "text/event-stream"), ("trailer", "x-bytes")], body)
 }
 
 fn panic() -> StatusCode {

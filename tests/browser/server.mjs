@@ -18,9 +18,15 @@ export class Server {
     this.url = url;
   }
 
-  /** Starts the demo, on a free port if none is given, and waits until it listens. */
-  static async start(address = "127.0.0.1:0") {
-    const server = spawn(PROGRAM, ["--listen", address], { stdio: ["ignore", "pipe", "inherit"] });
+  /** Starts the demo on a free port and waits until it listens. */
+  static async start(...flags) {
+    return Server.run("demo", ...flags);
+  }
+
+  /** Starts a command, on a free port unless it is told one, and waits until it listens. */
+  static async run(...command) {
+    const listen = command.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"];
+    const server = spawn(PROGRAM, [...command, ...listen], { stdio: ["ignore", "pipe", "inherit"] });
     await once(server, "spawn");
     for await (const line of createInterface({ input: server.stdout })) {
       const [, url] = /^listening on (http:.*)$/.exec(line) ?? [];
@@ -34,8 +40,15 @@ export class Server {
 
   /** Starts it again where it was. */
   async startAgain() {
-    const { process } = await Server.start(new URL(this.url).host);
+    const { process } = await Server.start("--listen", new URL(this.url).host);
     this.process = process;
+  }
+
+  /** Ends it whatever it is doing. */
+  async kill() {
+    const ended = once(this.process, "exit");
+    this.process.kill("SIGKILL");
+    await ended;
   }
 
   /** Ends it as an administrator would, and expects that it ends well. */

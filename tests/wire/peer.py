@@ -6,7 +6,7 @@ import re
 import select
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TIMEOUT_S = 20
 READ_BYTES = 64 * 1024
@@ -24,6 +24,7 @@ class Response:
     status: int
     fields: list[tuple[str, str]]
     body: bytes
+    trailers: list[tuple[str, str]]
 
     def all(self, name: str) -> list[str]:
         """Every value of a field."""
@@ -80,14 +81,32 @@ class Peer:
 
     def response(self, *, to_head: bool = False) -> Response:
         """The next response, interim ones included. Raises `Closed` if there is none."""
+        response = self.head()
+        has_body = not (to_head or response.status < 200 or response.status in (204, 304))
+        return replace(response, body=b"".join(self.pieces(response))) if has_body else response
+
+    def head(self) -> Response:
+        """The next response's status and fields; if it has a body, `pieces` reads that."""
         status, fields = self._head()
-        has_body = not (to_head or status < 200 or status in (204, 304))
-        response = Response(status, fields, b"")
+        response = Response(status, fields, b"", [])
         assert not (status < 200 or status == 204) or not response.all("content-length"), response
         assert status < 200 or response.get("date"), f"no Date in {response}"
-        if not has_body:
-            return response
-        return Response(status, fields, self._body(response))
+        return response
+
+    def pieces(self, response: Response) -> Iterator[bytes]:
+        """The body of a response as it comes. Its trailers are the response's when all of it has."""
+        length, codings = response.get("content-length"), response.get("transfer-encoding")
+        assert not (length and codings), response
+        if codings is not None:
+            assert codings.lower() == "chunked", response
+            yield from self._chunks(response)
+        elif length is not None:
+            assert re.fullmatch(r"[0-9]+", length), response
+            yield from self._sized(int(length))
+        else:
+            assert response.closes, f"no framing, and not the last: {response}"
+            while self._received or self._receive():
+                yield self._taken()
 
     def responses(self, count: int) -> list[Response]:
         return [self.response() for _ in range(count)]
@@ -111,37 +130,33 @@ class Peer:
         status_line, *field_lines = bytes(head).split(b"\r\n")
         status = _STATUS_LINE.fullmatch(status_line)
         assert status, f"malformed status line: {status_line!r}"
-        fields = []
-        for line in field_lines:
-            field = _FIELD_LINE.fullmatch(line)
-            assert field, f"malformed field line: {line!r}"
-            fields.append((field[1].decode(), field[2].decode("latin-1")))
-        return int(status[1]), fields
+        return int(status[1]), [field_of(line) for line in field_lines]
 
-    def _body(self, response: Response) -> bytes:
-        length, codings = response.get("content-length"), response.get("transfer-encoding")
-        assert not (length and codings), response
-        if codings is not None:
-            assert codings.lower() == "chunked", response
-            return b"".join(self._chunks())
-        if length is not None:
-            assert re.fullmatch(r"[0-9]+", length), response
-            return self._exactly(int(length))
-        assert response.closes, f"no framing, and not the last: {response}"
-        while self._receive():
-            pass
-        body, self._received = bytes(self._received), bytearray()
-        return body
+    def _sized(self, count: int) -> Iterator[bytes]:
+        while count > 0:
+            assert self._received or self._receive(), f"closed with {count} bytes missing"
+            piece = self._taken(count)
+            count -= len(piece)
+            yield piece
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _taken(self, count: int | None = None) -> bytes:
+        """What has been received, at most so many bytes."""
+        piece = bytes(self._received[:count])
+        del self._received[:count]
+        return piece
+
+    def _chunks(self, response: Response) -> Iterator[bytes]:
         while True:
             size = _CHUNK_LINE.fullmatch(self._line())
             assert size, "malformed chunk size"
             if int(size[1], 16) == 0:
-                assert self._line() == b"", "trailers were not asked for"
-                return
+                break
             yield self._exactly(int(size[1], 16))
             assert self._line() == b"", "a chunk overruns its size"
+        while line := self._line():
+            name, value = field_of(line)
+            assert name.lower() in response.all("trailer"), f"{name} was not announced"
+            response.trailers.append((name, value))
 
     def _line(self) -> bytes:
         while b"\r\n" not in self._received:
@@ -162,6 +177,13 @@ class Peer:
         return data
 
 
+def field_of(line: bytes) -> tuple[str, str]:
+    """A field line's name and value."""
+    field = _FIELD_LINE.fullmatch(line)
+    assert field, f"malformed field line: {line!r}"
+    return field[1].decode(), field[2].decode("latin-1")
+
+
 def request(method: str, target: str, body: bytes | None = None, **fields: str) -> bytes:
     """A whole request. A field's name is written with underscores for hyphens; `Host` comes by itself."""
     lines = [f"{method} {target} HTTP/1.1", "Host: arena.test"]
@@ -171,8 +193,8 @@ def request(method: str, target: str, body: bytes | None = None, **fields: str) 
     return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
 
 
-def chunked(method: str, target: str, chunks: Iterable[bytes], *, trailers: bytes = b"") -> bytes:
+def chunked(method: str, target: str, chunks: Iterable[bytes], *, trailers: bytes = b"", **fields: str) -> bytes:
     """A whole request with a chunked body."""
-    head = request(method, target, Transfer_Encoding="chunked")
+    head = request(method, target, Transfer_Encoding="chunked", **fields)
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks if chunk)
     return head + body + b"0\r\n" + trailers + b"\r\n"

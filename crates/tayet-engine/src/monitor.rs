@@ -7,6 +7,7 @@ use tayet_net::{Moment, ThreadActivity};
 
 use crate::doze::Doze;
 use crate::event_loop::Loop;
+use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
@@ -76,6 +77,11 @@ impl Monitor {
         self.doze.rouse();
     }
 
+    /// Whether the monitor may sleep: no loop is at work, and nothing waits for a thread that the pool may yet need to start.
+    pub(crate) fn is_idle(&self, pool: &Pool) -> bool {
+        !self.is_any_loop_awake() && !pool.has_queue()
+    }
+
     fn is_any_loop_awake(&self) -> bool {
         self.posts.iter().any(|post| post.is_awake.load(Ordering::Relaxed))
     }
@@ -114,10 +120,10 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         }
         let missing = shared.pool.grow(Moment::now() - TICK);
         worker::start_counted(shared, missing);
-        let is_idle = !monitor.is_any_loop_awake() && !shared.pool.has_queue();
-        idle_ticks = if is_idle { idle_ticks + 1 } else { 0 };
+        idle_ticks = if monitor.is_idle(&shared.pool) { idle_ticks + 1 } else { 0 };
         if idle_ticks > IDLE_TICKS {
-            monitor.doze.sleep_while(|| !monitor.is_any_loop_awake() && !monitor.is_stopping());
+            // A loop may have queued a job and fallen asleep again before this thread has come to look.
+            monitor.doze.sleep_while(|| monitor.is_idle(&shared.pool) && !monitor.is_stopping());
             idle_ticks = 0;
         }
     }

@@ -442,6 +442,15 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_waits_keeps_the_monitor_awake_without_its_loop() {
+        let pool = pool(Size::Elastic { max: 4, standby: 1, eager: false });
+        let monitor = crate::monitor::Monitor::new(1);
+        assert!(monitor.is_idle(&pool));
+        dispatch(&pool, [0]);
+        assert!(!monitor.is_idle(&pool));
+    }
+
+    #[test]
     fn a_fixed_pool_has_exactly_its_workers_and_they_run_everything_once() {
         const WORKERS: usize = 4;
         const JOBS: usize = 2_000;

@@ -138,6 +138,14 @@ impl Request {
         self.headers.get_or_init(|| Box::new(self.head.header_map()))
     }
 
+    /// All header fields in order, with their names as they were received. Makes no header map.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let map = self.headers.get();
+        let received = map.is_none().then(|| self.head.fields()).into_iter().flatten();
+        let changed = map.into_iter().flat_map(|map| map.iter());
+        received.chain(changed.map(|(name, value)| (name.as_str(), value.as_bytes())))
+    }
+
     /// All header fields, to be changed for the handlers further in.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         self.headers();

@@ -121,6 +121,11 @@ impl RequestBody {
         }
     }
 
+    /// Whether all of it is here, so that reading it will not block.
+    pub fn is_whole(&self) -> bool {
+        !matches!(self.source, Source::Arriving(_))
+    }
+
     /// The trailer fields, once the body has been read to its end, if it had any.
     pub fn trailers(&self) -> Option<&HeaderMap> {
         self.trailers.as_deref()

@@ -1,13 +1,16 @@
 //! Listening sockets.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::Address;
+use crate::{Address, PeerAddress};
 
 /// Connections that may wait to be accepted; the system's `net.core.somaxconn` may lower it.
 pub const LISTEN_BACKLOG: i32 = 4_096;
@@ -53,6 +56,40 @@ impl Listener {
         }
     }
 
+    /// The next connection that waits, and who it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::AGAIN`] when none waits; others as the system gives them.
+    pub(crate) fn accept(&self) -> Result<(OwnedFd, PeerAddress), Errno> {
+        let (socket, address) = net::acceptfrom_with(&self.fd, FLAGS)?;
+        let ip = address.and_then(|address| address.try_into().ok());
+        Ok((socket, ip.map_or(PeerAddress::Unix, PeerAddress::Ip)))
+    }
+
+    /// Takes over a socket that listens already, such as one that a supervisor has handed down. A Unix socket's file is its
+    /// maker's to remove.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for a descriptor that is no listening stream socket; others as the system gives them.
+    pub fn adopt(fd: OwnedFd) -> io::Result<Self> {
+        let listens = sockopt::socket_acceptconn(&fd).unwrap_or(false);
+        if !listens || sockopt::socket_type(&fd)? != SocketType::STREAM {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the descriptor is no listening socket"));
+        }
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let bound = net::getsockname(&fd)?;
+        let address = match SocketAddrUnix::try_from(bound.clone()) {
+            Ok(unix) => Address::Unix(unix.path_bytes().map(path_of).unwrap_or_default()),
+            Err(_) => {
+                sockopt::set_tcp_nodelay(&fd, true)?;
+                Address::Ip(bound.try_into().map_err(|_| io::ErrorKind::InvalidInput)?)
+            }
+        };
+        Ok(Self { fd, address, file: None })
+    }
+
     /// Where it listens; a port that the system chose is filled in.
     pub fn address(&self) -> &Address {
         &self.address
@@ -78,6 +115,10 @@ impl Drop for Listener {
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
+fn path_of(bytes: &[u8]) -> PathBuf {
+    OsStr::from_bytes(bytes).into()
+}
+
 /// Removes a socket's file that nobody listens at. Anything else at that path stays, and binding will say so.
 fn remove_stale(path: &Path) -> io::Result<()> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
@@ -101,6 +142,21 @@ mod tests {
         assert_ne!(first.address(), &any_port());
         Listener::bind(first.address(), true).unwrap();
         assert_eq!(Listener::bind(first.address(), false).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn a_listener_is_adopted_with_its_address_and_another_descriptor_is_not() {
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = tcp.local_addr().unwrap().into();
+        assert_eq!(Listener::adopt(tcp.into()).unwrap().address(), &address);
+        let path = std::env::temp_dir().join(format!("tayet-adopted-{}.sock", std::process::id()));
+        let unix = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert_eq!(Listener::adopt(unix.into()).unwrap().address(), &Address::Unix(path.clone()));
+        std::fs::remove_file(path).expect("a file that is not the listener's stays");
+        let datagrams = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert_eq!(Listener::adopt(datagrams.into()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(Listener::adopt(file.into()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

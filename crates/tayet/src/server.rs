@@ -1,12 +1,13 @@
 //! Serving a router.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, Limits};
+use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, IoDriver, Limits, Listener};
 
 use crate::{Config, Result, Router, ServerHandle, Topics};
 
@@ -53,9 +54,41 @@ impl Server {
         Ok(self)
     }
 
+    /// Adds a socket that listens already, such as one that systemd or a supervising process has handed down. It is closed,
+    /// and a Unix socket's file left, when the server stops.
+    ///
+    /// ```
+    /// use std::net::TcpListener;
+    /// use tayet::{Router, Server};
+    ///
+    /// # fn main() -> tayet::Result<()> {
+    /// let socket = TcpListener::bind("127.0.0.1:0")?;
+    /// let address = socket.local_addr()?;
+    /// let server = Server::new(Router::new()).listener(socket)?.start()?;
+    /// assert_eq!(server.addresses(), [address.into()]);
+    /// # server.shutdown();
+    /// # server.join();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When it is no listening stream socket.
+    pub fn listener(mut self, socket: impl Into<OwnedFd>) -> Result<Self> {
+        self.engine.listeners.push(Arc::new(Listener::adopt(socket.into())?));
+        Ok(self)
+    }
+
     /// Which threads run handlers. Default: [`ExecutionModel::TaskPool`].
     pub fn execution(mut self, execution: ExecutionModel) -> Self {
         self.engine.execution = execution;
+        self
+    }
+
+    /// How sockets are driven. Default: [`IoDriver::Auto`].
+    pub fn io(mut self, io: IoDriver) -> Self {
+        self.engine.io = io;
         self
     }
 
@@ -102,7 +135,7 @@ impl Server {
     ///
     /// When an address cannot be listened on, a limit is invalid, or threads cannot be started.
     pub fn start(mut self) -> Result<ServerHandle> {
-        if self.engine.listen.is_empty() {
+        if self.engine.listen.is_empty() && self.engine.listeners.is_empty() {
             self.engine.listen.push(DEFAULT_LISTEN.parse::<Address>()?);
         }
         let app = Arc::new(self.router.into_app());

@@ -80,9 +80,16 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "wire",
         headline: "the built programs, over real sockets",
-        needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonEnvironment],
+        needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonPackages("tests/wire/requirements.txt")],
         too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
         run: wire,
+    },
+    Check {
+        name: "wsgi",
+        headline: "the Python package: PEP 3333, real applications, the command",
+        needs: &[Need::PythonPackages("python/tests/requirements.txt")],
+        too_slow_for_fast: Some("builds an extension module and starts dozens of servers"),
+        run: wsgi,
     },
     Check {
         name: "browser",
@@ -156,6 +163,15 @@ fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
     build_programs(workspace, runner)?;
     let mut pytest = Command::new(workspace.path(".venv/bin/python"));
     pytest.args(["-m", "pytest", "tests/wire"]).current_dir(workspace.root());
+    run(runner, &mut pytest)
+}
+
+fn wsgi(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let mut maturin = Command::new(workspace.path(".venv/bin/maturin"));
+    maturin.arg("develop").current_dir(workspace.path("python")).env("VIRTUAL_ENV", workspace.path(".venv"));
+    run(runner, &mut maturin)?;
+    let mut pytest = Command::new(workspace.path(".venv/bin/python"));
+    pytest.args(["-m", "pytest", "python/tests"]).current_dir(workspace.root());
     run(runner, &mut pytest)
 }
 

@@ -13,8 +13,6 @@ use crate::workspace::Workspace;
 
 /// How long one installation may take before it is ended.
 const INSTALL_LIMIT_MINUTES: u64 = 15;
-/// What the Python tests import, with pinned versions.
-const PYTHON_REQUIREMENTS: &str = "tests/wire/requirements.txt";
 
 /// Something that a check cannot do without.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,8 +21,8 @@ pub(super) enum Need {
     RustComponent(&'static str),
     /// A Debian package.
     Apt(&'static str),
-    /// `.venv` with the packages of [`PYTHON_REQUIREMENTS`].
-    PythonEnvironment,
+    /// `.venv` with the packages of this file, whose versions are pinned.
+    PythonPackages(&'static str),
     /// The npm packages of this directory's lock file.
     NodeModules(&'static str),
     /// A subcommand of cargo that is built from source.
@@ -50,7 +48,7 @@ pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<N
         match need {
             Need::RustComponent(component) => installer.install_component(component)?,
             Need::Apt(_) => {}
-            Need::PythonEnvironment => installer.install_python_environment()?,
+            Need::PythonPackages(requirements) => installer.install_python_packages(requirements)?,
             Need::NodeModules(directory) => installer.install_node_modules(directory)?,
             Need::Cargo(tool) => installer.install_tool(*tool)?,
         }
@@ -112,14 +110,14 @@ impl Installer<'_> {
         self.run(Command::new("rustup").args(["component", "add", component]))
     }
 
-    fn install_python_environment(&self) -> anyhow::Result<()> {
+    fn install_python_packages(&self, requirements: &str) -> anyhow::Result<()> {
         let python = self.workspace.path(".venv/bin/python");
         if !succeeds(Command::new(&python).args(["-m", "pip", "--version"])) {
             self.create_python_environment()?;
         }
         let mut pip = Command::new(python);
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-        self.run(pip.arg(self.workspace.path(PYTHON_REQUIREMENTS)))
+        self.run(pip.arg(self.workspace.path(requirements)))
     }
 
     fn create_python_environment(&self) -> anyhow::Result<()> {

@@ -15,6 +15,20 @@ const ALLOWED: &[(&str, &str)] = &[
         "crates/tayet-engine/src/slot.rs",
         "the cell by which a loop changes threads: shared without a lock, proved under loom",
     ),
+    (
+        "crates/tayet-net/src/io_uring/sys.rs",
+        "io_uring's rings and buffers: memory shared with the kernel, owned by one type",
+    ),
+    (
+        "crates/tayet-net/tests/io_uring_stuck_thread.rs",
+        "starts a program in the one way that blocks its starter as a disk would",
+    ),
+    (
+        "crates/tayet-wsgi/src/attachment.rs",
+        "a thread's state of the interpreter, for which PyO3 has nothing",
+    ),
+    ("crates/tayet-wsgi/src/descriptor.rs", "listening sockets that Python hands over by their number"),
+    ("crates/tayet-wsgi/src/loan.rs", "a reference that a Python object may use for the time of a call"),
     ("crates/tayet-net/src/sys.rs", "system calls that no safe interface gives as they are needed"),
 ];
 

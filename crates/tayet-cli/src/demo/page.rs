@@ -15,8 +15,8 @@ const PARTS: [(&str, &str); 4] = [
     ("version", env!("CARGO_PKG_VERSION")),
 ];
 
-const STYLES: [(&str, &str); 2] =
-    [("/style.css", include_str!("page/style.css")), ("/chat.css", include_str!("page/chat.css"))];
+const STYLE: &str = include_str!("page/style.css");
+const STYLES: [(&str, &str); 2] = [("/style.css", STYLE), ("/chat.css", include_str!("page/chat.css"))];
 
 const SCRIPTS: [(&str, &str); 6] = [
     ("/script.js", include_str!("page/script.js")),
@@ -34,7 +34,7 @@ const POLICY: &str =
 pub(crate) fn router() -> Router {
     let home = filled_in(HOME).replace("{{examples}}", &example_list::html());
     let chat = filled_in(CHAT);
-    let router = Router::new().get("/", move || page(home.clone())).get("/chat", move || page(chat.clone()));
+    let router = Router::new().get("/", move || html(home.clone())).get("/chat", move || html(chat.clone()));
     let router = with_assets(router, "text/css; charset=utf-8", &STYLES);
     with_assets(router, "text/javascript; charset=utf-8", &SCRIPTS)
 }
@@ -52,17 +52,24 @@ fn with_assets(router: Router, content_type: &'static str, assets: &[(&str, &'st
     assets.iter().fold(router, add)
 }
 
-fn page(html: String) -> impl IntoResponse {
+/// What every page of the program looks like.
+pub(crate) fn style() -> impl IntoResponse {
+    asset("text/css; charset=utf-8", STYLE)
+}
+
+/// A page that takes nothing from elsewhere.
+pub(crate) fn html(text: String) -> impl IntoResponse {
     let fields = [
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
         ("cache-control", "no-cache"),
     ];
-    (fields, Html(html))
+    (fields, Html(text))
 }
 
-fn asset(content_type: &'static str, text: &'static str) -> impl IntoResponse {
+/// A part of a page.
+pub(crate) fn asset(content_type: &'static str, text: &'static str) -> impl IntoResponse {
     let fields = [
         ("content-type", content_type),
         ("x-content-type-options", "nosniff"),

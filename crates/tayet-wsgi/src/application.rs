@@ -1,0 +1,163 @@
+//! One request's way through the application.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use tayet::{Body, IntoResponse, Method, Problem, Request, Response, StatusCode};
+
+use crate::attachment::attached;
+use crate::environ::Environ;
+use crate::file_wrapper::FileWrapper;
+use crate::input::Input;
+use crate::iterable::Iterable;
+use crate::log::print_exception;
+use crate::response_head::ResponseHead;
+use crate::start_response::StartResponse;
+use crate::watch::Watch;
+
+/// A WSGI application, ready to be asked.
+pub(crate) struct Application {
+    callable: Py<PyAny>,
+    environ: Environ,
+    /// Of a worker process.
+    watch: Option<Arc<Watch>>,
+}
+
+impl Application {
+    pub(crate) fn new(callable: Py<PyAny>, environ: Environ, watch: Option<Arc<Watch>>) -> Self {
+        Self { callable, environ, watch }
+    }
+
+    /// Answers a request. Its thread may be a loop's, or a worker's; it waits for the GIL here.
+    pub(crate) fn answer(&self, request: &mut Request) -> Response {
+        let mut answer = || attached(|py| self.answer_attached(py, request));
+        match &self.watch {
+            Some(watch) => watch.call(answer),
+            None => answer(),
+        }
+    }
+
+    fn answer_attached(&self, py: Python<'_>, request: &mut Request) -> Response {
+        let call = Input::of(request);
+        let call = Bound::new(py, call).and_then(|input| Ok((input, Bound::new(py, StartResponse::new())?)));
+        let (input, start) = match call {
+            Ok(call) => call,
+            Err(error) => return failed(py, &error),
+        };
+        let is_head = request.method() == Method::HEAD;
+        let answered = self.environ.build(py, request, &input).and_then(|environ| {
+            let called = || self.callable.bind(py).call1((environ, &start));
+            let iterable = Iterable::new(start.get().lend(request, called)?);
+            respond(py, start.get(), iterable, is_head)
+        });
+        if let Some(queue) = start.get().write_queue() {
+            queue.finish(answered.is_ok());
+        }
+        answered.unwrap_or_else(|error| match input.get().failure() {
+            Some(failure) => Problem::new(failure.status()).with_detail(failure.to_string()).into_response(),
+            None => failed(py, &error),
+        })
+    }
+}
+
+/// From what the application returned to what is sent.
+fn respond(
+    py: Python<'_>,
+    start: &StartResponse,
+    mut iterable: Iterable,
+    is_head: bool,
+) -> PyResult<Response> {
+    if let Some(queue) = start.write_queue() {
+        while let Some(block) = iterable.next(py)? {
+            let bytes = block.as_bytes().to_vec();
+            py.detach(|| queue.push(bytes))?;
+        }
+        iterable.close(py);
+        // What is sent has been, or is being, by the queue.
+        return Ok(Response::default());
+    }
+    if let Some(blocks) = iterable.listed(py)? {
+        let body = blocks.join();
+        return Ok(whole(*start.take_head()?, &body, is_head));
+    }
+    if let Ok(wrapper) = iterable.object(py).cast_exact::<FileWrapper>()
+        && let Some(rest) = wrapper.get().rest(py)
+    {
+        let head = start.take_head()?;
+        let length = head.content_length().unwrap_or(rest.length);
+        if is_head || head.has_no_body() {
+            iterable.close(py);
+            return Ok(bodiless(*head, Some(length)));
+        }
+        let body = Body::from_writer_sized(length, move |out| {
+            let sent = rest.send(length, out);
+            attached(|py| iterable.close(py));
+            sent
+        });
+        return Ok(head.with_body(body));
+    }
+    let first = iterable.next(py)?;
+    let head = start.take_head()?;
+    let length = head.content_length();
+    let Some(first) = first else {
+        iterable.close(py);
+        return Ok(whole(*head, b"", is_head));
+    };
+    if is_head || head.has_no_body() {
+        iterable.close(py);
+        return Ok(bodiless(*head, length));
+    }
+    let bytes = first.as_bytes();
+    if length.is_some_and(|length| length <= bytes.len() as u64) || iterable.is_single(py) {
+        let response = whole(*head, bytes, is_head);
+        iterable.close(py);
+        return Ok(response);
+    }
+    let first = PyBackedBytes::from(first);
+    Ok(match length {
+        Some(length) => {
+            head.with_body(Body::from_writer_sized(length, move |out| iterable.send(first, length, out)))
+        }
+        None => head.with_body(Body::from_writer(move |out| iterable.send(first, u64::MAX, out))),
+    })
+}
+
+/// An answer that is all there. Where the application has said that it is longer, the connection is cut behind it; what is
+/// more than it said is left out.
+fn whole(head: ResponseHead, body: &[u8], is_head: bool) -> Response {
+    use std::io::Write;
+    let Some(length) = head.content_length() else { return head.with_body(body.to_vec()) };
+    if is_head || head.has_no_body() {
+        return bodiless(head, Some(length));
+    }
+    match usize::try_from(length).ok().and_then(|length| body.get(..length)) {
+        Some(body) => head.with_body(body.to_vec()),
+        None => {
+            tracing::error!(
+                length,
+                given = body.len(),
+                "the application's body is shorter than its Content-Length"
+            );
+            let body = body.to_vec();
+            head.with_body(Body::from_writer_sized(length, move |out| {
+                out.write_all(&body)?;
+                out.flush()
+            }))
+        }
+    }
+}
+
+/// An answer without a body, to HEAD for instance, with the length that one would have had.
+fn bodiless(head: ResponseHead, length: Option<u64>) -> Response {
+    head.with_body(match length {
+        Some(length) => Body::from_writer_sized(length, |_| Ok(())),
+        None => Body::from_writer(|_| Ok(())),
+    })
+}
+
+/// The answer for an application that raised an exception before its head was sent.
+fn failed(py: Python<'_>, error: &PyErr) -> Response {
+    print_exception(py, "the application failed", error);
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR).into_response()
+}

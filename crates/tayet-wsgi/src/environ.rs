@@ -1,0 +1,183 @@
+//! What the application is asked (PEP 3333, "environ Variables").
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use percent_encoding::percent_decode_str;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use tayet::{Method, PeerAddress, Request, Scheme, Version};
+
+use crate::file_wrapper::FileWrapper;
+use crate::header_names::HeaderNames;
+use crate::input::Input;
+use crate::text;
+
+/// Makes environs. What is the same for all requests of a listener is a dictionary that each of them copies.
+pub(crate) struct Environ {
+    base: Py<PyDict>,
+    /// By the listener's address, as they are met.
+    templates: Mutex<Vec<(PeerAddress, Py<PyDict>)>>,
+    names: HeaderNames,
+    script_name: String,
+}
+
+/// Templates that are kept. There are as many addresses as listeners, but behind a PROXY protocol as many as its clients
+/// name.
+const MAX_TEMPLATES: usize = 16;
+
+/// What of the process every environ tells.
+pub(crate) struct Surroundings {
+    /// Where the application is mounted: empty, or `/path` without a slash at its end.
+    pub(crate) script_name: String,
+    pub(crate) is_multithread: bool,
+    pub(crate) is_multiprocess: bool,
+}
+
+impl Environ {
+    pub(crate) fn new(py: Python<'_>, surroundings: Surroundings) -> PyResult<Self> {
+        let base = PyDict::new(py);
+        let sys = py.import("sys")?;
+        base.set_item("wsgi.version", (1, 0))?;
+        base.set_item("wsgi.url_scheme", "http")?;
+        base.set_item("wsgi.errors", sys.getattr("stderr")?)?;
+        base.set_item("wsgi.multithread", surroundings.is_multithread)?;
+        base.set_item("wsgi.multiprocess", surroundings.is_multiprocess)?;
+        base.set_item("wsgi.run_once", false)?;
+        base.set_item("wsgi.input_terminated", true)?;
+        base.set_item("wsgi.file_wrapper", py.get_type::<FileWrapper>())?;
+        base.set_item("SERVER_SOFTWARE", concat!("tayet/", env!("CARGO_PKG_VERSION")))?;
+        base.set_item("SERVER_PROTOCOL", "HTTP/1.1")?;
+        base.set_item("SCRIPT_NAME", &surroundings.script_name)?;
+        base.set_item("QUERY_STRING", "")?;
+        let script_name = surroundings.script_name;
+        Ok(Self {
+            base: base.unbind(),
+            templates: Mutex::default(),
+            names: HeaderNames::default(),
+            script_name,
+        })
+    }
+
+    /// The environ of a request, whose body goes into its `wsgi.input`.
+    pub(crate) fn build<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Request,
+        input: &Bound<'py, Input>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let environ = self.begin(py, request.local_addr())?;
+        environ.set_item(intern!(py, "REQUEST_METHOD"), method(py, request.method()))?;
+        self.put_target(&environ, request)?;
+        put_remote(&environ, request.remote_addr())?;
+        environ.set_item(intern!(py, "wsgi.input"), input)?;
+        if request.version() != Version::HTTP_11 {
+            environ.set_item(intern!(py, "SERVER_PROTOCOL"), format!("{:?}", request.version()))?;
+        }
+        if let Some(Scheme(scheme)) = request.extensions().and_then(|extensions| extensions.get()) {
+            environ.set_item(intern!(py, "wsgi.url_scheme"), scheme.as_str())?;
+        }
+        for (name, value) in request.fields() {
+            self.put_field(&environ, name, value)?;
+        }
+        if !request.target().starts_with('/')
+            && let Some(host) = request.host()
+        {
+            // RFC 9112 section 3.2.2: the target's host prevails.
+            environ.set_item(intern!(py, "HTTP_HOST"), host)?;
+        }
+        Ok(environ)
+    }
+
+    fn begin<'py>(&self, py: Python<'py>, local: PeerAddress) -> PyResult<Bound<'py, PyDict>> {
+        let mut templates = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, template)) = templates.iter().find(|(known, _)| *known == local) {
+            return template.bind(py).copy();
+        }
+        let made = template(self.base.bind(py), local)?;
+        if templates.len() < MAX_TEMPLATES {
+            templates.push((local, made.clone().unbind()));
+        }
+        made.copy()
+    }
+
+    fn put_target(&self, environ: &Bound<'_, PyDict>, request: &Request) -> PyResult<()> {
+        let py = environ.py();
+        let target = PyString::new(py, request.target());
+        let path = self.path_info(environ, request.path())?;
+        let path_info = match path {
+            path if path.contains('%') => {
+                text::from_bytes(py, &percent_decode_str(path).collect::<Vec<u8>>())
+            }
+            path if path == request.target() => target.clone(),
+            path => PyString::new(py, path),
+        };
+        environ.set_item(intern!(py, "PATH_INFO"), path_info)?;
+        environ.set_item(intern!(py, "RAW_URI"), &target)?;
+        environ.set_item(intern!(py, "REQUEST_URI"), target)?;
+        match request.query() {
+            Some(query) => environ.set_item(intern!(py, "QUERY_STRING"), query),
+            None => Ok(()),
+        }
+    }
+
+    /// The part of the path that is below the application. Where it is mounted elsewhere, that is all of it.
+    fn path_info<'a>(&self, environ: &Bound<'_, PyDict>, path: &'a str) -> PyResult<&'a str> {
+        match path.strip_prefix(&self.script_name) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => Ok(rest),
+            _ => environ.set_item(intern!(environ.py(), "SCRIPT_NAME"), "").map(|()| path),
+        }
+    }
+
+    fn put_field(&self, environ: &Bound<'_, PyDict>, name: &str, value: &[u8]) -> PyResult<()> {
+        let py = environ.py();
+        let Some(key) = self.names.get(py, name) else { return Ok(()) };
+        let value = text::from_bytes(py, value);
+        // RFC 9110 section 5.3; RFC 6265 has semicolons between cookies.
+        match environ.get_item(&key)? {
+            None => environ.set_item(key, value),
+            Some(_) if key == "CONTENT_TYPE" || key == "CONTENT_LENGTH" => Ok(()),
+            Some(before) if key == "HTTP_COOKIE" => environ.set_item(key, format!("{before}; {value}")),
+            Some(before) => environ.set_item(key, format!("{before},{value}")),
+        }
+    }
+}
+
+fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Bound<'py, PyDict>> {
+    let template = base.copy()?;
+    match local {
+        PeerAddress::Ip(address) => {
+            template.set_item("SERVER_NAME", address.ip().to_string())?;
+            template.set_item("SERVER_PORT", address.port().to_string())?;
+        }
+        // CGI wants both; a Unix socket has neither.
+        PeerAddress::Unix => {
+            template.set_item("SERVER_NAME", "localhost")?;
+            template.set_item("SERVER_PORT", "80")?;
+        }
+    }
+    Ok(template)
+}
+
+fn method<'py>(py: Python<'py>, method: &Method) -> Bound<'py, PyString> {
+    match *method {
+        Method::GET => intern!(py, "GET").clone(),
+        Method::POST => intern!(py, "POST").clone(),
+        Method::HEAD => intern!(py, "HEAD").clone(),
+        _ => PyString::new(py, method.as_str()),
+    }
+}
+
+fn put_remote(environ: &Bound<'_, PyDict>, remote: PeerAddress) -> PyResult<()> {
+    let py = environ.py();
+    let PeerAddress::Ip(address) = remote else {
+        return environ.set_item(intern!(py, "REMOTE_ADDR"), "");
+    };
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() && ip.octets()[3] == 1 => intern!(py, "127.0.0.1").clone(),
+        ip => PyString::new(py, &ip.to_canonical().to_string()),
+    };
+    environ.set_item(intern!(py, "REMOTE_ADDR"), ip)?;
+    environ.set_item(intern!(py, "REMOTE_PORT"), itoa::Buffer::new().format(address.port()))
+}

@@ -1,0 +1,124 @@
+//! `wsgi.input`.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use tayet::{BodyError, Bytes, Request, RequestBody};
+
+/// Bytes that are taken from an arriving body at once.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// A request's body as the application reads it: a file that ends where the body does.
+///
+/// Reading waits for what has not arrived, without the GIL; what is not read holds the client back.
+#[pyclass(frozen, module = "tayet")]
+pub(crate) struct Input {
+    source: Source,
+    failure: Mutex<Option<BodyError>>,
+}
+
+enum Source {
+    /// All there.
+    Whole(Mutex<Cursor<Bytes>>),
+    /// On its way. The lock is taken without the GIL only, since its holder waits for the client.
+    Arriving(Mutex<BufReader<RequestBody>>),
+}
+
+impl Input {
+    /// Takes a request's body.
+    pub(crate) fn of(request: &mut Request) -> Self {
+        let mut body = request.take_body();
+        let source = if body.is_whole() {
+            Source::Whole(Mutex::new(Cursor::new(body.read_whole(usize::MAX).unwrap_or_default())))
+        } else {
+            Source::Arriving(Mutex::new(BufReader::with_capacity(READ_BUFFER_BYTES, body)))
+        };
+        Self { source, failure: Mutex::new(None) }
+    }
+
+    /// Why the body could not be read to its end, if the application has met that.
+    pub(crate) fn failure(&self) -> Option<BodyError> {
+        *lock(&self.failure)
+    }
+
+    fn read_with<'py>(
+        &self,
+        py: Python<'py>,
+        read: impl FnOnce(&mut dyn BufRead, &mut Vec<u8>) -> io::Result<usize> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let mut bytes = Vec::new();
+        let outcome = match &self.source {
+            Source::Whole(cursor) => read(&mut *lock(cursor), &mut bytes),
+            Source::Arriving(reader) => py.detach(|| read(&mut *lock(reader), &mut bytes)),
+        };
+        match outcome {
+            Ok(_) => Ok(PyBytes::new(py, &bytes)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn fail(&self, error: io::Error) -> PyErr {
+        if let Some(failure) = error.get_ref().and_then(|inner| inner.downcast_ref::<BodyError>()) {
+            *lock(&self.failure) = Some(*failure);
+        }
+        match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::ConnectionAborted => error.into(),
+            _ => PyOSError::new_err(error.to_string()),
+        }
+    }
+}
+
+#[pymethods]
+impl Input {
+    /// Reads `size` bytes, fewer only at the end; without a size, or with a negative one, all.
+    #[pyo3(signature = (size=None, /))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_with(py, |reader, bytes| reader.take(limit(size)).read_to_end(bytes))
+    }
+
+    /// Reads up to the end of the line, or `size` bytes.
+    #[pyo3(signature = (size=None, /))]
+    fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
+        self.read_with(py, |reader, bytes| reader.take(limit(size)).read_until(b'\n', bytes))
+    }
+
+    /// Reads the lines that are left; with a hint, no more lines once they have so many bytes.
+    #[pyo3(signature = (hint=None, /))]
+    fn readlines<'py>(&self, py: Python<'py>, hint: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+        let lines = PyList::empty(py);
+        let limit = hint.and_then(|hint| usize::try_from(hint).ok()).filter(|&hint| hint > 0);
+        let mut total = 0;
+        loop {
+            let line = self.readline(py, None)?;
+            total += line.as_bytes().len();
+            if line.as_bytes().is_empty() {
+                return Ok(lines);
+            }
+            lines.append(line)?;
+            if limit.is_some_and(|limit| total >= limit) {
+                return Ok(lines);
+            }
+        }
+    }
+
+    fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let line = self.readline(py, None)?;
+        Ok((!line.as_bytes().is_empty()).then_some(line))
+    }
+}
+
+/// Python's way to say "all" is a negative size, or none.
+fn limit(size: Option<i64>) -> u64 {
+    size.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,143 @@
+//! The iterable that an application returns.
+
+use std::io::{self, Write};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
+use tayet::BodyWriter;
+
+use crate::attachment::attached;
+use crate::log::print_exception;
+
+/// What an application has returned, to be closed exactly once: when it is used up, or dropped before.
+pub(crate) struct Iterable {
+    object: Py<PyAny>,
+    iterator: Option<Py<PyIterator>>,
+    is_closed: bool,
+}
+
+impl Iterable {
+    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
+        Self { object: object.unbind(), iterator: None, is_closed: false }
+    }
+
+    /// What the application returned.
+    pub(crate) fn object<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.object.bind(py)
+    }
+
+    /// The whole body where it lies in a list or a tuple, which have nothing to close.
+    pub(crate) fn listed<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Listed<'py>>> {
+        let object = self.object.bind(py);
+        let blocks = if let Ok(list) = object.cast_exact::<PyList>() {
+            list.iter().map(checked).collect::<PyResult<Vec<_>>>()?
+        } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+            tuple.iter().map(checked).collect::<PyResult<Vec<_>>>()?
+        } else {
+            return Ok(None);
+        };
+        self.is_closed = true;
+        Ok(Some(Listed(blocks)))
+    }
+
+    /// The next block that is not empty.
+    pub(crate) fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if self.iterator.is_none() {
+            self.iterator = Some(self.object.bind(py).try_iter()?.unbind());
+        }
+        let Some(iterator) = &self.iterator else { return Ok(None) };
+        for block in iterator.bind(py).clone() {
+            let block = checked(block?)?;
+            if !block.as_bytes().is_empty() {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a first block is all there is: the iterable has a length, and that is one.
+    pub(crate) fn is_single(&self, py: Python<'_>) -> bool {
+        let object = self.object.bind(py);
+        object.cast::<PyIterator>().is_err() && object.len().is_ok_and(|length| length == 1)
+    }
+
+    /// Sends `first` and what follows, at most `left` bytes. Each block is on its way before the next one is asked for; the
+    /// GIL is held only while one is.
+    pub(crate) fn send(
+        mut self,
+        first: PyBackedBytes,
+        left: u64,
+        out: &mut BodyWriter<'_>,
+    ) -> io::Result<()> {
+        let sent = self.send_all(first, left, out);
+        attached(|py| self.close(py));
+        sent
+    }
+
+    fn send_all(&mut self, first: PyBackedBytes, mut left: u64, out: &mut BodyWriter<'_>) -> io::Result<()> {
+        let mut next = Some(first);
+        while let Some(block) = next {
+            let bytes = &block[..block.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            out.write_all(bytes)?;
+            out.flush()?;
+            left -= bytes.len() as u64;
+            if left == 0 {
+                break;
+            }
+            next = attached(|py| {
+                drop(block);
+                self.next(py).map(|block| block.map(PyBackedBytes::from)).map_err(|error| {
+                    print_exception(py, "the application failed amid its answer", &error);
+                    io::Error::other("the application failed")
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Tells the application that its iterable is done with.
+    pub(crate) fn close(&mut self, py: Python<'_>) {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return;
+        }
+        let closed = match self.object.bind(py).getattr_opt(intern!(py, "close")) {
+            Ok(Some(close)) => close.call0().map(drop),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = closed {
+            print_exception(py, "close() of the application's iterable failed", &error);
+        }
+    }
+}
+
+impl Drop for Iterable {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            attached(|py| self.close(py));
+        }
+    }
+}
+
+/// The blocks of a list.
+pub(crate) struct Listed<'py>(Vec<Bound<'py, PyBytes>>);
+
+impl Listed<'_> {
+    /// The body, with one copy.
+    pub(crate) fn join(&self) -> Vec<u8> {
+        match &self.0[..] {
+            [only] => only.as_bytes().to_vec(),
+            blocks => blocks.iter().flat_map(|block| block.as_bytes()).copied().collect(),
+        }
+    }
+}
+
+fn checked(block: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {
+    block.cast_into::<PyBytes>().map_err(|error| {
+        let kind = error.into_inner().get_type().to_string();
+        PyTypeError::new_err(format!("the application's iterable must give bytes, not {kind}"))
+    })
+}

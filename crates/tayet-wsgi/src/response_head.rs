@@ -1,0 +1,115 @@
+//! What the application gives to `start_response`, checked.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use tayet::{Body, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+
+use crate::text;
+
+/// Status and header fields of an answer.
+pub(crate) struct ResponseHead {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    content_length: Option<u64>,
+    others: Option<Box<HeaderMap>>,
+}
+
+impl ResponseHead {
+    /// Checks what the application gave, so that the error is raised where the application can be seen to be wrong.
+    pub(crate) fn new(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let status = parse_status(status)?;
+        let headers = headers
+            .cast::<PyList>()
+            .map_err(|_| PyTypeError::new_err("the headers must be a list of (name, value) tuples"))?;
+        let mut head = Self { status, content_type: None, content_length: None, others: None };
+        for field in headers.iter() {
+            let (name, value) = parse_field(&field)?;
+            head.put(name, value)?;
+        }
+        Ok(head)
+    }
+
+    /// How long the application says that the body is.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    /// Whether there is no body, whatever the application gives (RFC 9110 section 6.4.1).
+    pub(crate) fn has_no_body(&self) -> bool {
+        matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+    }
+
+    /// The response with this head.
+    pub(crate) fn with_body(self, body: impl Into<Body>) -> Response {
+        let mut response = Response::new(body).with_status(self.status);
+        if let Some(others) = self.others {
+            *response.headers_mut() = *others;
+        }
+        match self.content_type {
+            Some(content_type) => response.with_content_type(content_type),
+            None => response,
+        }
+    }
+
+    fn put(&mut self, name: HeaderName, value: HeaderValue) -> PyResult<()> {
+        match name {
+            header::CONTENT_TYPE if self.content_type.is_none() => self.content_type = Some(value),
+            header::CONTENT_LENGTH => {
+                let length = value.to_str().ok().and_then(|text| text.parse().ok());
+                if length.is_none() || self.content_length.is_some_and(|before| Some(before) != length) {
+                    return Err(PyValueError::new_err(format!("Content-Length {value:?} is no length")));
+                }
+                self.content_length = length;
+            }
+            name if is_hop_by_hop(&name) => {
+                let reason = format!("{name} is for the server to say (PEP 3333, \"Other HTTP Features\")");
+                return Err(PyValueError::new_err(reason));
+            }
+            name => drop(self.others.get_or_insert_default().append(name, value)),
+        }
+        Ok(())
+    }
+}
+
+/// RFC 9110 section 7.6.1 and RFC 2616 section 13.5.1, which PEP 3333 names.
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    const NAMES: [HeaderName; 7] = [
+        header::CONNECTION,
+        header::TRANSFER_ENCODING,
+        header::UPGRADE,
+        header::TE,
+        header::TRAILER,
+        header::PROXY_AUTHENTICATE,
+        header::PROXY_AUTHORIZATION,
+    ];
+    NAMES.contains(name) || name.as_str() == "keep-alive"
+}
+
+fn parse_status(status: &Bound<'_, PyAny>) -> PyResult<StatusCode> {
+    let wrong = || PyValueError::new_err(format!("{status:?} is no status such as '200 OK'"));
+    let text = status.cast::<PyString>().map_err(|_| PyTypeError::new_err("the status must be a str"))?;
+    let text = text.to_str()?;
+    let (code, reason) = text.split_at_checked(3).ok_or_else(wrong)?;
+    if !reason.is_empty() && !reason.starts_with(' ') || reason.chars().any(char::is_control) {
+        return Err(wrong());
+    }
+    let status = StatusCode::from_bytes(code.as_bytes()).map_err(|_| wrong())?;
+    if status.is_informational() { Err(wrong()) } else { Ok(status) }
+}
+
+fn parse_field(field: &Bound<'_, PyAny>) -> PyResult<(HeaderName, HeaderValue)> {
+    let not_a_pair = || PyTypeError::new_err(format!("{field:?} is no (name, value) tuple of two str"));
+    let pair = field.cast::<PyTuple>().map_err(|_| not_a_pair())?;
+    if pair.len() != 2 {
+        return Err(not_a_pair());
+    }
+    let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+    let (Ok(name), Ok(value)) = (name.cast::<PyString>(), value.cast::<PyString>()) else {
+        return Err(not_a_pair());
+    };
+    let wrong = || PyValueError::new_err(format!("{name:?}: {value:?} cannot stand in a header"));
+    let name = HeaderName::from_bytes(&text::to_bytes(name).ok_or_else(wrong)?).map_err(|_| wrong())?;
+    let value = HeaderValue::from_bytes(&text::to_bytes(value).ok_or_else(wrong)?).map_err(|_| wrong())?;
+    Ok((name, value))
+}

@@ -1,0 +1,171 @@
+//! Starting and stopping.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use tayet::{
+    AccessLog, AccessLogFormat, Address, Config, ConfigError, Error, Handler, Request, Router, ServerHandle,
+};
+
+use crate::application::Application;
+use crate::attachment;
+use crate::descriptor;
+use crate::environ::{Environ, Surroundings};
+use crate::reopening::{Reopen, ReopeningFile};
+use crate::watch::{Allowance, Watch};
+
+/// How long the end of a server waits for its threads to leave the interpreter. Those whose handlers do not return keep
+/// theirs.
+const THREADS_END_TIMEOUT_MS: u64 = 1_000;
+
+/// A server of one application, on sockets that listen already.
+///
+/// It is `tayet.serve` and the command that people use; this is what they are made of.
+#[pyclass(frozen, module = "tayet")]
+pub(crate) struct Server {
+    prepared: Mutex<Option<tayet::Server>>,
+    handle: Mutex<Option<ServerHandle>>,
+    reopen: Reopen,
+}
+
+#[pymethods]
+impl Server {
+    /// Prepares a server.
+    ///
+    /// `descriptors` are listening sockets, which are duplicated. `settings` are names and values as in Tayet's
+    /// configuration files. `timeout` in seconds is the time after which a client gets a 503 in place of an answer; 0 is
+    /// none. `access_log` is a format and a file's path, or an empty one for the standard output. `supervisor` is a pipe on
+    /// which it is told that the process is to be replaced, by `max_requests`, `max_rss_bytes` or a call that is past its
+    /// time.
+    #[new]
+    #[pyo3(signature = (
+        application, descriptors, settings, *, variables=Vec::new(), script_name="", multiprocess=false,
+        multithread=true, timeout=0.0, access_log=None, supervisor=None, max_requests=0, max_rss_bytes=0
+    ))]
+    // Keyword arguments of a Python signature.
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        application: Py<PyAny>,
+        descriptors: Vec<i32>,
+        settings: Vec<(String, String)>,
+        variables: Vec<(String, String)>,
+        script_name: &str,
+        multiprocess: bool,
+        multithread: bool,
+        timeout: f64,
+        access_log: Option<(String, String)>,
+        supervisor: Option<i32>,
+        max_requests: u64,
+        max_rss_bytes: u64,
+    ) -> PyResult<Self> {
+        let surroundings = Surroundings {
+            script_name: script_name.trim_end_matches('/').to_owned(),
+            is_multithread: multithread,
+            is_multiprocess: multiprocess,
+        };
+        let timeout = Duration::try_from_secs_f64(timeout)
+            .map_err(|error| PyValueError::new_err(format!("timeout: {error}")))?;
+        let allowance = Allowance { max_requests, max_rss_bytes, timeout };
+        let watch =
+            supervisor.map(|pipe| Watch::start(allowance, descriptor::duplicate(pipe)?)).transpose()?;
+        let application = Application::new(application, Environ::new(py, surroundings)?, watch);
+        let reopen = Reopen::default();
+        let mut router = router(application, timeout);
+        if let Some((format, path)) = access_log {
+            router = router.layer(open_access_log(&format, &path, &reopen)?);
+        }
+        let mut server =
+            tayet::Server::new(router).config(&config(variables, &settings)?).map_err(to_python)?;
+        for number in descriptors {
+            server = server.listener(descriptor::duplicate(number)?).map_err(to_python)?;
+        }
+        Ok(Self { prepared: Mutex::new(Some(server)), handle: Mutex::new(None), reopen })
+    }
+
+    /// Begins to serve, and returns.
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let prepared = prepared.ok_or_else(|| PyRuntimeError::new_err("the server has been started"))?;
+        let handle = py.detach(|| prepared.start()).map_err(to_python)?;
+        attachment::server_started();
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+        Ok(())
+    }
+
+    /// Begins to stop: accepts no more connections, and answers the requests under way. Returns at once.
+    fn shutdown(&self) {
+        if let Some(handle) = self.handle() {
+            handle.shutdown();
+        }
+    }
+
+    /// Waits for the end; `False` when threads are left that have not come back from the application.
+    fn join(&self, py: Python<'_>) -> bool {
+        let Some(handle) = self.handle() else { return true };
+        py.detach(|| {
+            handle.join();
+            // The first who comes here waits for the threads.
+            let is_first = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
+            !is_first || attachment::server_stopped(Duration::from_millis(THREADS_END_TIMEOUT_MS))
+        })
+    }
+
+    /// Opens the access log's file anew.
+    fn reopen_log(&self) {
+        self.reopen.ask();
+    }
+
+    /// Where it listens, such as `127.0.0.1:8000` or `unix:/run/app.sock`.
+    #[getter]
+    fn addresses(&self) -> Vec<String> {
+        self.handle()
+            .map_or_else(Vec::new, |handle| handle.addresses().iter().map(Address::to_string).collect())
+    }
+
+    /// How many event loops it has.
+    #[getter]
+    fn loops(&self) -> usize {
+        self.handle().map_or(0, |handle| handle.loops())
+    }
+}
+
+impl Server {
+    fn handle(&self) -> Option<ServerHandle> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn router(application: Application, timeout: Duration) -> Router {
+    let answer = move |request: &mut Request| application.answer(request);
+    match timeout {
+        Duration::ZERO => Router::new().fallback(answer),
+        timeout => Router::new().fallback(answer.timeout(timeout)),
+    }
+}
+
+fn config(variables: Vec<(String, String)>, settings: &[(String, String)]) -> PyResult<Config> {
+    let wrong = |error: ConfigError| PyValueError::new_err(error.to_string());
+    let config = Config::new().with_variables(variables).map_err(wrong)?;
+    settings.iter().try_fold(config, |config, (name, value)| config.with(name, value)).map_err(wrong)
+}
+
+fn open_access_log(format: &str, path: &str, reopen: &Reopen) -> PyResult<AccessLog> {
+    let format: AccessLogFormat =
+        format.parse().map_err(|error| PyValueError::new_err(format!("access_log: {error}")))?;
+    let log = AccessLog::new(format);
+    if path.is_empty() {
+        return Ok(log);
+    }
+    Ok(log.to_writer(ReopeningFile::open(Path::new(path), reopen.clone())?))
+}
+
+/// What is wrong with a setting is a `ValueError`; what the system refuses is an `OSError`.
+fn to_python(error: Error) -> PyErr {
+    let system = error.source().is_some_and(|source| source.is::<std::io::Error>());
+    let message = error.to_string();
+    if system { PyOSError::new_err(message) } else { PyValueError::new_err(message) }
+}

@@ -1,0 +1,129 @@
+//! `start_response`, and the `write` that it returns.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use tayet::Request;
+
+use crate::loan::Loan;
+use crate::response_head::ResponseHead;
+use crate::write_queue::WriteQueue;
+
+/// The callable by which an application begins its answer (PEP 3333, "The start_response() Callable").
+#[pyclass(frozen, module = "tayet")]
+pub(crate) struct StartResponse {
+    /// For `write`, which must answer before the application returns.
+    request: Loan<Request>,
+    progress: Mutex<Progress>,
+}
+
+enum Progress {
+    /// Not called yet.
+    Idle,
+    /// Called; it may still be taken back, for the head has not been sent.
+    Started(Box<ResponseHead>),
+    /// The head is on its way.
+    Sent,
+    /// The head is on its way, and the body comes by `write`.
+    Writing(Arc<WriteQueue>),
+}
+
+impl StartResponse {
+    pub(crate) fn new() -> Self {
+        Self { request: Loan::none(), progress: Mutex::new(Progress::Idle) }
+    }
+
+    /// Runs `f` while `write` may answer `request`.
+    pub(crate) fn lend<R>(&self, request: &mut Request, f: impl FnOnce() -> R) -> R {
+        self.request.lend(request, f)
+    }
+
+    /// Takes the head, which from here on counts as sent.
+    ///
+    /// # Errors
+    ///
+    /// When the application has not given one.
+    pub(crate) fn take_head(&self) -> PyResult<Box<ResponseHead>> {
+        match std::mem::replace(&mut *self.progress(), Progress::Sent) {
+            Progress::Started(head) => Ok(head),
+            _ => {
+                Err(PyRuntimeError::new_err("the application gave a body and has not called start_response"))
+            }
+        }
+    }
+
+    /// Where the body goes, if the application has called `write`.
+    pub(crate) fn write_queue(&self) -> Option<Arc<WriteQueue>> {
+        match &*self.progress() {
+            Progress::Writing(queue) => Some(Arc::clone(queue)),
+            _ => None,
+        }
+    }
+
+    /// Has the head, and what is written from here on, sent by another thread.
+    fn begin_writing(&self) -> PyResult<Arc<WriteQueue>> {
+        let mut progress = self.progress();
+        if let Progress::Writing(queue) = &*progress {
+            return Ok(Arc::clone(queue));
+        }
+        let Progress::Started(head) = std::mem::replace(&mut *progress, Progress::Sent) else {
+            return Err(PyRuntimeError::new_err("write() is called once the body has begun otherwise"));
+        };
+        let queue = Arc::new(WriteQueue::default());
+        let length = head.content_length();
+        let response = head.with_body(queue.body(length));
+        let begun = self.request.with(|request| request.defer().respond(response));
+        begun
+            .ok_or_else(|| PyRuntimeError::new_err("write() is called after the application has returned"))?;
+        *progress = Progress::Writing(Arc::clone(&queue));
+        Ok(queue)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl StartResponse {
+    #[pyo3(signature = (status, headers, exc_info=None, /))]
+    fn __call__<'py>(
+        this: &Bound<'py, Self>,
+        status: &Bound<'py, PyAny>,
+        headers: &Bound<'py, PyAny>,
+        exc_info: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = this.py();
+        let head = ResponseHead::new(status, headers);
+        let mut progress = this.get().progress();
+        match (&*progress, exc_info) {
+            (Progress::Idle | Progress::Started(_), Some(_)) | (Progress::Idle, None) => {
+                *progress = Progress::Started(Box::new(head?));
+            }
+            (Progress::Sent | Progress::Writing(_), Some(exc_info)) => return Err(raised(exc_info)?),
+            (_, None) => {
+                let reason = "start_response is called for the second time, and without exc_info";
+                return Err(PyRuntimeError::new_err(reason));
+            }
+        }
+        drop(progress);
+        this.getattr(intern!(py, "write"))
+    }
+
+    /// Sends a part of the body. Waits, without the GIL, while too much of it is still to be sent.
+    fn write(&self, py: Python<'_>, block: &Bound<'_, PyAny>) -> PyResult<()> {
+        let block = block.cast::<PyBytes>().map_err(|_| PyTypeError::new_err("write() takes bytes"))?;
+        let queue = self.begin_writing()?;
+        let bytes = block.as_bytes().to_vec();
+        Ok(py.detach(|| queue.push(bytes))?)
+    }
+}
+
+/// The exception of an `exc_info` triple.
+fn raised(exc_info: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    let triple = exc_info.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("exc_info must be a tuple"))?;
+    Ok(PyErr::from_value(triple.get_item(1)?))
+}

@@ -1,0 +1,344 @@
+"""The supervising process: forks workers, replaces those that end or have served enough, and passes signals on.
+
+It has one thread and never runs the application (unless it is told to preload it), so nothing that the application does can
+harm it.
+
+    starting --READY--> serving --replaced or stopping--> retiring --> gone
+"""
+
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+
+from tayet import loading, worker
+from tayet.errors import CommandError
+from tayet.log import Log, open_error_log
+
+# A worker that ends this soon after its start, unasked, makes its successor wait.
+HASTY_SECONDS = 5.0
+BACKOFF_FIRST_SECONDS = 0.1
+BACKOFF_MAX_SECONDS = 5.0
+# What a retiring worker has beyond the graceful timeout, to end by itself.
+KILL_GRACE_SECONDS = 2.0
+
+STARTING, SERVING, RETIRING = "starting", "serving", "retiring"
+
+REASONS = {
+    worker.MAX_REQUESTS: "it has served its number of requests",
+    worker.MAX_RSS: "it has grown beyond its memory",
+    worker.STUCK: "a request has taken longer than the timeout",
+}
+
+
+class Worker:
+    """A worker process, as its supervisor knows it."""
+
+    def __init__(self, pid, slot, generation, pipe):
+        self.pid = pid
+        self.slot = slot
+        self.generation = generation
+        self.pipe = pipe
+        self.state = STARTING
+        self.started = time.monotonic()
+        self.kill_at = None
+
+
+class Slot:
+    """A place for a worker: its sockets, and when the next worker may start in it."""
+
+    def __init__(self, index):
+        self.index = index
+        self.failures = 0
+        self.start_at = 0.0
+
+
+class Supervisor:
+    """Keeps as many workers as the settings say, until it is told to stop."""
+
+    def __init__(self, settings, listeners):
+        self._settings = settings
+        self._listeners = listeners
+        self._log = Log(settings.log_level)
+        self._workers = {}
+        self._slots = [Slot(index) for index in range(max(settings.workers, 1))]
+        self._generation = 0
+        self._is_stopping = False
+        self._exit_code = 0
+        self._has_served = False
+        self._application = None
+        self._wake_reader, self._wake_writer = socket.socketpair()
+
+    def run(self):
+        """Supervises until SIGTERM or SIGINT; returns the exit code."""
+        open_error_log(self._settings.error_log)
+        if self._settings.preload:
+            self._application = loading.load(self._settings.app)
+        self._catch_signals()
+        self._write_pid()
+        count = len(self._slots)
+        for url in self._listeners.urls():
+            self._log.info(f"listening on {url} with {count} worker{'s' if count > 1 else ''}")
+        try:
+            while self._workers or not self._is_stopping:
+                self._start_missing()
+                self._wait()
+                self._reap()
+                self._kill_overdue()
+        finally:
+            self._remove_pid()
+        notify_systemd("STOPPING=1")
+        self._log.info("stopped")
+        return self._exit_code
+
+    # Signals
+
+    def _catch_signals(self):
+        for end in (self._wake_reader, self._wake_writer):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self._wake_writer.fileno(), warn_on_full_buffer=False)
+        for number in self._handlers():
+            # The wake-up descriptor tells which one it was.
+            signal.signal(number, lambda *_: None)
+
+    def _handlers(self):
+        return {
+            signal.SIGTERM: self._stop,
+            signal.SIGINT: self._stop,
+            signal.SIGHUP: self._reload,
+            signal.SIGUSR1: self._reopen_logs,
+            signal.SIGCHLD: lambda: None,
+        }
+
+    def _stop(self):
+        if self._is_stopping:
+            self._log.warn("stopping at once")
+            for pid in self._workers:
+                _kill(pid, signal.SIGKILL)
+            return
+        self._log.info("stopping; a second signal ends it at once")
+        self._is_stopping = True
+        for found in list(self._workers.values()):
+            self._retire(found)
+
+    def _reload(self):
+        if self._is_stopping:
+            return
+        if self._application is not None:
+            self._log.warn("a preloaded application cannot be reloaded; restart the server")
+            return
+        self._log.info("reloading")
+        notify_systemd("RELOADING=1")
+        self._generation += 1
+        for found in list(self._workers.values()):
+            if found.state == STARTING:
+                self._retire(found)
+        for slot in self._slots:
+            slot.start_at = slot.failures = 0
+
+    def _reopen_logs(self):
+        open_error_log(self._settings.error_log)
+        for found in self._workers.values():
+            if found.state != STARTING:
+                _kill(found.pid, signal.SIGUSR1)
+
+    # Workers
+
+    def _start_missing(self):
+        if self._is_stopping:
+            return
+        now = time.monotonic()
+        for slot in self._slots:
+            if self._is_missing(slot) and slot.start_at <= now:
+                self._start(slot)
+
+    def _is_missing(self, slot):
+        return not any(
+            found.slot is slot and found.generation == self._generation and found.state != RETIRING and not found.kill_at
+            for found in self._workers.values()
+        )
+
+    def _start(self, slot):
+        reader, writer = os.pipe()
+        sys.stdout.flush()
+        # What is sent to the new process before it has handlers of its own must wait for them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers())
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            self._become_worker(slot, writer)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers())
+        os.close(writer)
+        os.set_blocking(reader, False)
+        self._workers[pid] = Worker(pid, slot, self._generation, reader)
+
+    def _become_worker(self, slot, pipe):
+        """In the new process, which never returns from here."""
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in self._handlers():
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers())
+            for found in self._workers.values():
+                os.close(found.pipe)
+            self._wake_reader.close()
+            self._wake_writer.close()
+            code = worker.run(self._settings, self._listeners.of_worker(slot.index), pipe, self._application)
+        finally:
+            # Not the supervisor's way out: its files and its handlers are not this process's.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _retire(self, found):
+        if found.state != RETIRING:
+            found.state = RETIRING
+            found.kill_at = time.monotonic() + self._settings.graceful_timeout + KILL_GRACE_SECONDS
+            _kill(found.pid, signal.SIGTERM)
+
+    def _hear(self, found):
+        try:
+            letters = os.read(found.pipe, 64)
+        except OSError:
+            return
+        for letter in (letters[index : index + 1] for index in range(len(letters))):
+            if letter == worker.READY:
+                self._serving(found)
+            elif letter == worker.CHANGED:
+                self._log.info("a file has changed")
+                self._reload()
+            elif letter in REASONS and found.state == SERVING and found.generation == self._generation:
+                self._log.info(f"worker {found.pid} is replaced: {REASONS[letter]}")
+                # A generation behind: a successor is missing, and this one serves until it is there.
+                found.generation -= 1
+
+    def _serving(self, found):
+        if found.state != STARTING:
+            return
+        found.state = SERVING
+        self._has_served = True
+        self._log.debug(f"worker {found.pid} serves")
+        for other in list(self._workers.values()):
+            if other.slot is found.slot and other is not found and other.state == SERVING:
+                self._retire(other)
+        served = {other.slot.index for other in self._workers.values() if other.state == SERVING}
+        if len(served) == len(self._slots):
+            notify_systemd("READY=1")
+
+    def _reap(self):
+        while self._workers:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            found = self._workers.pop(pid, None)
+            if found is not None:
+                os.close(found.pipe)
+                self._ended(found, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, found, code):
+        if found.state == RETIRING:
+            self._log.debug(f"worker {found.pid} has ended")
+            return
+        slot = found.slot
+        if code == worker.LOAD_FAILED:
+            self._load_failed(found)
+        else:
+            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
+            self._log.error(f"worker {found.pid} has ended unasked, {how}")
+        is_hasty = found.state == STARTING or time.monotonic() - found.started < HASTY_SECONDS
+        slot.failures = slot.failures + 1 if is_hasty else 0
+        if slot.failures:
+            backoff = min(BACKOFF_FIRST_SECONDS * 2 ** (slot.failures - 1), BACKOFF_MAX_SECONDS)
+            slot.start_at = time.monotonic() + backoff * random.uniform(0.8, 1.2)
+
+    def _load_failed(self, found):
+        if not self._has_served:
+            self._exit_code = 1
+            self._is_stopping = True
+            for other in list(self._workers.values()):
+                self._retire(other)
+            return
+        before = [other for other in self._workers.values() if other.slot is found.slot and other.state == SERVING]
+        for other in before:
+            self._log.error(f"worker {other.pid} goes on serving what it has")
+            other.generation = self._generation
+
+    def _kill_overdue(self):
+        now = time.monotonic()
+        for found in self._workers.values():
+            if found.kill_at and found.kill_at <= now:
+                self._log.error(f"worker {found.pid} did not end in time, and is killed")
+                found.kill_at = now + KILL_GRACE_SECONDS
+                _kill(found.pid, signal.SIGKILL)
+
+    # Waiting
+
+    def _wait(self):
+        by_pipe = {found.pipe: found for found in self._workers.values()}
+        readable, _, _ = select.select([self._wake_reader, *by_pipe], [], [], self._next_deadline())
+        for ready in readable:
+            if ready is self._wake_reader:
+                self._handle_signals()
+            else:
+                self._hear(by_pipe[ready])
+
+    def _handle_signals(self):
+        handlers = self._handlers()
+        try:
+            numbers = self._wake_reader.recv(256)
+        except BlockingIOError:
+            return
+        for number in numbers:
+            handlers.get(number, lambda: None)()
+
+    def _next_deadline(self):
+        """Seconds until something is due; ``None`` when nothing is."""
+        kills = [found.kill_at for found in self._workers.values() if found.kill_at]
+        starts = [] if self._is_stopping else [slot.start_at for slot in self._slots if self._is_missing(slot)]
+        due = min(kills + starts, default=None)
+        return None if due is None else max(due - time.monotonic(), 0.0)
+
+    # The pid file
+
+    def _write_pid(self):
+        if not self._settings.pid:
+            return
+        try:
+            with open(self._settings.pid, "w", encoding="ascii") as file:
+                file.write(f"{os.getpid()}\n")
+        except OSError as error:
+            raise CommandError(f"cannot write {self._settings.pid}: {error.strerror}") from None
+
+    def _remove_pid(self):
+        if self._settings.pid:
+            try:
+                os.unlink(self._settings.pid)
+            except OSError:
+                pass
+
+
+def notify_systemd(state):
+    """Tells systemd how the service does, where it has asked for that (sd_notify(3))."""
+    path = os.environ.get("NOTIFY_SOCKET")
+    if not path:
+        return
+    address = "\0" + path[1:] if path.startswith("@") else path
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
+        try:
+            notifier.sendto(state.encode(), address)
+        except OSError:
+            pass
+
+
+def _kill(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,38 @@
+"""Servers in this process, and what they log."""
+
+import contextlib
+import wsgiref.validate
+
+import pytest
+import tayet
+from client import Client
+
+
+@pytest.fixture(params=["plain", "validated"])
+def serve(request):
+    """Serves an application as it is, and once more behind the standard library's validator of PEP 3333."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(application, **settings):
+            if request.param == "validated":
+                application = wsgiref.validate.validator(application)
+            return stack.enter_context(running(application, **settings))
+
+        yield begin
+
+
+@pytest.fixture
+def serve_unvalidated():
+    """Serves an application that is wrong on purpose, or does what the validator refuses and PEP 3333 does not."""
+    with contextlib.ExitStack() as stack:
+        yield lambda application, **settings: stack.enter_context(running(application, **settings))
+
+
+@contextlib.contextmanager
+def running(application, **settings):
+    server = tayet.start(application, "127.0.0.1:0", **settings)
+    try:
+        yield Client(server.addresses[0])
+    finally:
+        server.shutdown()
+        assert server.join(), "a thread is left in the application"
