@@ -20,7 +20,13 @@ export class Server {
 
   /** Starts the demo on a free port and waits until it listens. */
   static async start(...flags) {
-    const server = spawn(PROGRAM, ["--listen", "127.0.0.1:0", ...flags], { stdio: ["ignore", "pipe", "inherit"] });
+    return Server.run("demo", ...flags);
+  }
+
+  /** Starts a command, on a free port unless it is told one, and waits until it listens. */
+  static async run(...command) {
+    const listen = command.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"];
+    const server = spawn(PROGRAM, [...command, ...listen], { stdio: ["ignore", "pipe", "inherit"] });
     await once(server, "spawn");
     for await (const line of createInterface({ input: server.stdout })) {
       const [, url] = /^listening on (http:.*)$/.exec(line) ?? [];
@@ -30,6 +36,13 @@ export class Server {
       }
     }
     throw new Error(`${PROGRAM} ended before it listened`);
+  }
+
+  /** Ends it whatever it is doing. */
+  async kill() {
+    const ended = once(this.process, "exit");
+    this.process.kill("SIGKILL");
+    await ended;
   }
 
   /** Ends it as an administrator would, and expects that it ends well. */

@@ -3,7 +3,7 @@
 mod example_list;
 mod figures;
 mod orders;
-mod page;
+pub(crate) mod page;
 mod pressure;
 mod probes;
 
@@ -13,24 +13,29 @@ use tayet::{Config, Router, Server, health};
 use self::figures::Started;
 use self::orders::Orders;
 use self::pressure::Pressure;
-use crate::listening;
-use crate::server_options::ServerOptions;
+use crate::options::DemoOptions;
+use crate::{listening, upload_page};
 
 /// Serves the demo until it is told to end.
-pub(crate) fn run(options: &ServerOptions) -> tayet::Result {
-    let server = Server::new(router()).config(&options.config(Config::new())?)?;
+pub(crate) fn run(options: &DemoOptions) -> tayet::Result {
+    let metrics = Metrics::new();
+    let uploads = options.uploads.uploads()?.metrics(&metrics);
+    let app = router(metrics).nest("/files", uploads);
+    let server = Server::new(app).config(&options.server.config(Config::new())?)?;
     listening::run(server, "open it in a browser; Ctrl-C ends it")
 }
 
-fn router() -> Router {
+fn router(metrics: Metrics) -> Router {
     let pressure = Pressure::default();
     Router::new()
         .merge(page::router())
+        .get("/uploads", upload_page::page)
+        .merge(upload_page::assets())
         .merge(probes::router())
         .merge(pressure::router().with_state(pressure.clone()))
         .merge(figures::router().with_state((Started::now(), pressure)))
         .nest("/api/orders", orders::router().with_state(Orders::default()))
-        .get("/metrics", Metrics::new())
+        .get("/metrics", metrics)
         .get("/healthz", health::live)
         .get("/readyz", health::ready)
 }

@@ -1,6 +1,7 @@
 //! The `tayet` command.
 //!
-//! Without a subcommand it serves the demo: one page that shows what the server does. `tayet serve DIR` serves files.
+//! Without a subcommand it serves the demo: pages that show what the server does. `tayet serve DIR` serves files, and
+//! `tayet uploads DIR` receives them.
 
 mod demo;
 mod listening;
@@ -8,6 +9,8 @@ mod log;
 mod options;
 mod serve;
 mod server_options;
+mod upload_page;
+mod uploads;
 
 use clap::Parser;
 
@@ -19,5 +22,6 @@ fn main() -> tayet::Result {
     match options.command() {
         Command::Demo(options) => demo::run(&options),
         Command::Serve(options) => serve::run(&options),
+        Command::Uploads(options) => uploads::run(&options),
     }
 }

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use tayet::{HeaderValue, Uri};
 
 use crate::server_options::ServerOptions;
+use crate::uploads::{DemoUploadOptions, UploadLimitOptions};
 
 /// Tayet, an application server for code that blocks.
 ///
@@ -17,16 +18,42 @@ pub(crate) struct Options {
     command: Option<Command>,
 
     #[command(flatten)]
-    demo: ServerOptions,
+    demo: DemoOptions,
 }
 
 /// What there is to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a page that shows what the server does
-    Demo(ServerOptions),
+    Demo(DemoOptions),
     /// Serve the files of a directory, at http://127.0.0.1:8080 unless told otherwise
     Serve(ServeOptions),
+    /// Receive files into a directory, by a page and by every resumable protocol
+    Uploads(UploadsOptions),
+}
+
+/// How the demo is served.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct DemoOptions {
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(crate) uploads: DemoUploadOptions,
+}
+
+/// How files are received.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct UploadsOptions {
+    /// Where files go; unfinished ones are in .uploads there
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) limits: UploadLimitOptions,
+
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
 }
 
 /// How files are served.

@@ -15,6 +15,7 @@ mod metadata;
 mod multipart;
 mod protocol;
 mod stats;
+mod stats_collector;
 pub mod store;
 mod sweeper;
 mod token_bucket;

@@ -23,6 +23,7 @@ pub(crate) struct Stats {
     pub(crate) failed: AtomicU64,
     pub(crate) expired: AtomicU64,
     pub(crate) terminated: AtomicU64,
+    pub(crate) stored_bytes: AtomicU64,
     received_bytes: AtomicU64,
     rate: Mutex<Rate>,
     finished: Mutex<VecDeque<Listed>>,
@@ -81,6 +82,7 @@ impl Stats {
             failed: AtomicU64::new(0),
             expired: AtomicU64::new(0),
             terminated: AtomicU64::new(0),
+            stored_bytes: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             rate: Mutex::default(),
             finished: Mutex::default(),
@@ -110,7 +112,7 @@ impl Stats {
         lock(&self.finished).retain(|listed| listed.id != id);
     }
 
-    pub(crate) fn snapshot(&self, stored_bytes: u64, with_finished: bool) -> UploadStats {
+    pub(crate) fn snapshot(&self, with_finished: bool) -> UploadStats {
         let get = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
         UploadStats {
             total: get(&self.created),
@@ -121,7 +123,7 @@ impl Stats {
             terminated: get(&self.terminated),
             received_bytes: get(&self.received_bytes),
             bytes_per_second: lock(&self.rate).bytes_per_second(self.start.elapsed().as_secs()),
-            stored_bytes,
+            stored_bytes: get(&self.stored_bytes),
             finished: with_finished.then(|| lock(&self.finished).iter().cloned().collect()),
         }
     }
@@ -176,10 +178,10 @@ mod tests {
             let finished = Finished { name: at.to_string(), length: 1, sha256: None, at: UnixSeconds(at) };
             stats.finished(UploadId::random().unwrap(), &finished);
         }
-        let listed = stats.snapshot(0, true).finished.unwrap();
+        let listed = stats.snapshot(true).finished.unwrap();
         assert_eq!((listed.len(), listed[0].finished.name.as_str()), (MAX_LISTED, "104"));
         stats.unlist(listed[0].id);
-        assert_eq!(stats.snapshot(0, true).finished.unwrap().len(), MAX_LISTED - 1);
-        assert_eq!(stats.snapshot(0, false).finished, None);
+        assert_eq!(stats.snapshot(true).finished.unwrap().len(), MAX_LISTED - 1);
+        assert_eq!(stats.snapshot(false).finished, None);
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn sweep(workshop: &Workshop, now: SystemTime) {
     }
     // What comes meanwhile may be missed until the next time.
     match expire.used_bytes() {
-        Ok(bytes) => workshop.stored_bytes.store(bytes, Ordering::Relaxed),
+        Ok(bytes) => workshop.stats.stored_bytes.store(bytes, Ordering::Relaxed),
         Err(error) => tracing::warn!("it cannot be said how much is stored: {error}"),
     }
 }

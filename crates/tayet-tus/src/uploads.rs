@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tayet::metrics::Metrics;
 use tayet::{
     BodyUse, Context, Cors, Handler, IntoResponse, Json, Method, Request, Response, Result, Router, Settings,
 };
@@ -11,6 +12,8 @@ use tayet::{
 use crate::asked::{Protocol, Target};
 use crate::hooks::{Action, Hooks};
 use crate::protocol::{ietf, plain, range, tus};
+use crate::stats::Stats;
+use crate::stats_collector::StatsCollector;
 use crate::sweeper::{self, Sweeper};
 use crate::upload_error::UploadError;
 use crate::workshop::Workshop;
@@ -66,6 +69,7 @@ pub struct Uploads {
     store: Box<dyn Store>,
     limits: UploadLimits,
     hooks: Hooks,
+    stats: Arc<Stats>,
     lists_finished: bool,
     cors: Cors,
 }
@@ -100,6 +104,7 @@ impl Uploads {
             store: Box::new(store),
             limits: UploadLimits::default(),
             hooks: Hooks::default(),
+            stats: Arc::new(Stats::new()),
             lists_finished: false,
             cors,
         }
@@ -124,6 +129,16 @@ impl Uploads {
     #[must_use]
     pub fn list_finished(mut self) -> Self {
         self.lists_finished = true;
+        self
+    }
+
+    /// Adds the figures to those that `/metrics` answers: `uploads_created_total`, `uploads_active`,
+    /// `uploads_completed_total`, `uploads_failed_total`, `uploads_expired_total`, `uploads_terminated_total`,
+    /// `uploads_received_bytes_total` and `uploads_stored_bytes`.
+    #[must_use]
+    pub fn metrics(self, metrics: &Metrics) -> Self {
+        let collector = StatsCollector::new(Arc::clone(&self.stats));
+        metrics.register(|registry| registry.register_collector(Box::new(collector)));
         self
     }
 
@@ -181,8 +196,13 @@ impl Uploads {
 impl<S: Send + Sync + 'static> From<Uploads> for Router<S> {
     fn from(uploads: Uploads) -> Self {
         let interval = Duration::from_secs(uploads.limits.sweep_interval_seconds);
-        let workshop =
-            Arc::new(Workshop::new(uploads.store, uploads.limits, uploads.hooks, uploads.lists_finished));
+        let workshop = Arc::new(Workshop::new(
+            uploads.store,
+            uploads.limits,
+            uploads.hooks,
+            uploads.stats,
+            uploads.lists_finished,
+        ));
         sweeper::recover(&workshop);
         sweeper::sweep(&workshop, std::time::SystemTime::now());
         let sweeper = (!interval.is_zero()).then(|| Sweeper::start(&workshop, interval));

@@ -1,7 +1,7 @@
 //! What all protocols do with uploads: create, receive, look, finish, remove.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use tayet::Request;
@@ -19,10 +19,9 @@ pub(crate) struct Workshop {
     pub(crate) store: Box<dyn Store>,
     pub(crate) limits: UploadLimits,
     pub(crate) hooks: Hooks,
-    pub(crate) stats: Stats,
+    pub(crate) stats: Arc<Stats>,
     pub(crate) lists_finished: bool,
     pub(crate) active: Arc<ActiveUploads>,
-    pub(crate) stored_bytes: AtomicU64,
     clients: Clients,
 }
 
@@ -42,16 +41,16 @@ impl Workshop {
         store: Box<dyn Store>,
         limits: UploadLimits,
         hooks: Hooks,
+        stats: Arc<Stats>,
         lists_finished: bool,
     ) -> Self {
         Self {
             store,
             limits,
             hooks,
-            stats: Stats::new(),
+            stats,
             lists_finished,
             active: Arc::default(),
-            stored_bytes: AtomicU64::new(0),
             clients: Clients::default(),
         }
     }
@@ -90,12 +89,12 @@ impl Workshop {
 
     pub(crate) fn check_room(&self, bytes: u64) -> Result<(), UploadError> {
         let max = self.limits.max_stored_bytes;
-        let is_over = max > 0 && self.stored_bytes.load(Ordering::Relaxed).saturating_add(bytes) > max;
+        let is_over = max > 0 && self.stats.stored_bytes.load(Ordering::Relaxed).saturating_add(bytes) > max;
         if is_over { Err(UploadError::NoRoom) } else { Ok(()) }
     }
 
     pub(crate) fn count_stored(&self, bytes: u64) {
-        self.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.stats.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Begins to use an upload, and says how far it is.
@@ -175,6 +174,7 @@ impl Workshop {
         let terminate = self.store.terminate().ok_or(UploadError::Unable("uploads cannot be removed"))?;
         session.closed(|| terminate.terminate(session.id()))?;
         let _ = self
+            .stats
             .stored_bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |stored| Some(stored.saturating_sub(bytes)));
         self.stats.unlist(session.id());
@@ -200,7 +200,7 @@ impl Workshop {
     }
 
     pub(crate) fn figures(&self) -> UploadStats {
-        self.stats.snapshot(self.stored_bytes.load(Ordering::Relaxed), self.lists_finished)
+        self.stats.snapshot(self.lists_finished)
     }
 }
 

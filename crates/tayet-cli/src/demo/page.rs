@@ -13,25 +13,32 @@ const POLICY: &str =
     "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) fn router() -> Router {
-    let html =
+    let text =
         HTML.replace("{{version}}", env!("CARGO_PKG_VERSION")).replace("{{examples}}", &example_list::html());
     Router::new()
-        .get("/", move || page(html.clone()))
-        .get("/style.css", || asset("text/css; charset=utf-8", STYLE))
+        .get("/", move || html(text.clone()))
+        .get("/style.css", style)
         .get("/script.js", || asset("text/javascript; charset=utf-8", SCRIPT))
 }
 
-fn page(html: String) -> impl IntoResponse {
+/// What every page of the program looks like.
+pub(crate) fn style() -> impl IntoResponse {
+    asset("text/css; charset=utf-8", STYLE)
+}
+
+/// A page that takes nothing from elsewhere.
+pub(crate) fn html(text: String) -> impl IntoResponse {
     let fields = [
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
         ("cache-control", "no-cache"),
     ];
-    (fields, Html(html))
+    (fields, Html(text))
 }
 
-fn asset(content_type: &'static str, text: &'static str) -> impl IntoResponse {
+/// A part of a page.
+pub(crate) fn asset(content_type: &'static str, text: &'static str) -> impl IntoResponse {
     let fields = [
         ("content-type", content_type),
         ("x-content-type-options", "nosniff"),

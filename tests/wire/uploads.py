@@ -1,0 +1,74 @@
+"""Asking `tayet uploads`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+from arena import Server
+from peer import Peer, Response
+
+OFFSET_STREAM = "application/offset+octet-stream"
+TUS = {"Tus_Resumable": "1.0.0"}
+
+
+def create(server: Server, length: int | None, **fields: str) -> str:
+    """Creates an upload by tus; where it is."""
+    said = {"Upload_Defer_Length": "1"} if length is None else {"Upload_Length": str(length)}
+    created = ask(server, "POST", "/files", b"", **TUS, **said, **fields)
+    assert created.status == 201, created
+    return created.get("location")
+
+
+def append(server: Server, location: str, offset: int, body: bytes, **fields: str) -> Response:
+    return ask(server, "PATCH", location, body, **patch_fields(offset), **fields)
+
+
+def patch_fields(offset: int) -> dict[str, str]:
+    return {**TUS, "Upload_Offset": str(offset), "Content_Type": OFFSET_STREAM}
+
+
+def begin_append(peer: Peer, location: str, offset: int, length: int, some: bytes) -> None:
+    """Sends the head of a PATCH of so many bytes, and some of them."""
+    fields = {name.replace("_", "-"): value for name, value in patch_fields(offset).items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    peer.send(f"PATCH {location} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n{head}\r\n".encode() + some)
+
+
+def offset(server: Server, location: str) -> int:
+    head = ask(server, "HEAD", location, **TUS)
+    assert head.status == 200, head
+    return int(head.get("upload-offset"))
+
+
+def ask(server: Server, method: str, target: str, body: bytes | None = None, **fields: str) -> Response:
+    """The answer to one request on a connection of its own."""
+    with server.connect() as peer:
+        peer.request(method, target, body, **fields)
+        return peer.response(to_head=method == "HEAD")
+
+
+def stats(server: Server) -> dict:
+    return json.loads(server.get("/files/stats"))
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """What is finished."""
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+class Sending(threading.Thread):
+    """Sends a PATCH in the background, however it ends."""
+
+    def __init__(self, server: Server, location: str, offset: int, body: bytes) -> None:
+        super().__init__(daemon=True)
+        self._arguments = (server, location, offset, body)
+        self.start()
+
+    def run(self) -> None:
+        server, location, offset, body = self._arguments
+        try:
+            append(server, location, offset, body)
+        except Exception:
+            pass  # the server was killed in the middle of it, which is the point
