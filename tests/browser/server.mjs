@@ -3,13 +3,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, "target");
-const PROGRAM = path.join(TARGET, process.env.TAYET_BROWSER_PROFILE ?? "debug", "tayet");
+const BUILT = path.join(TARGET, process.env.TAYET_BROWSER_PROFILE ?? "debug");
+const PROGRAM = path.join(BUILT, "tayet");
 
 /** A running demo. */
 export class Server {
@@ -38,6 +41,19 @@ export class Server {
     throw new Error(`${PROGRAM} ended before it listened`);
   }
 
+  /** Starts one of the numbered examples on a free port and waits until it listens. */
+  static async example(name) {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const example = spawn(path.join(BUILT, "examples", name), { env: { ...process.env, PORT: port }, stdio: "ignore" });
+    await once(example, "spawn");
+    while (!(await fetch(url).then(() => true, () => false))) {
+      assert.equal(example.exitCode, null, `${name} ended before it listened`);
+      await setTimeout(10);
+    }
+    return new Server(example, url);
+  }
+
   /** Starts it again where it was. */
   async startAgain() {
     const { process } = await Server.start("--listen", new URL(this.url).host);
@@ -59,4 +75,13 @@ export class Server {
     const [status] = await ended;
     assert.equal(status, 0);
   }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return String(port);
 }
