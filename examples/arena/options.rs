@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use tayet::Config;
 
 use crate::server_options::ServerOptions;
@@ -13,10 +13,6 @@ use crate::server_options::ServerOptions;
 pub(crate) struct Options {
     #[command(flatten)]
     server: ServerOptions,
-
-    /// How sockets are driven
-    #[arg(long, value_enum, default_value_t = Io::Epoll)]
-    io: Io,
 
     /// Expect a PROXY protocol header at the start of every connection
     #[arg(long)]
@@ -31,21 +27,9 @@ pub(crate) struct Options {
     pub(crate) files: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum Io {
-    Epoll,
-    #[value(name = "io_uring")]
-    IoUring,
-}
-
 impl Options {
     /// The environment's settings, with those of the command line in their place.
     pub(crate) fn config(&self) -> tayet::Result<Config> {
-        if self.io == Io::IoUring {
-            return Err(
-                std::io::Error::other("this version is built without io_uring; use --io epoll").into()
-            );
-        }
         let mut config = self.server.config(Config::new())?;
         if self.proxy_protocol {
             config = config.with("proxy_protocol", "true")?;

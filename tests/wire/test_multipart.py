@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from urllib3.filepost import encode_multipart_formdata
 
-from arena import Server
+from arena import POLL_INTERVAL_S, PROFILE, TARGET, Server
 from peer import Peer, Response, chunked, request
 
 KIB = 1024
 BOUNDARY = "AaB03x"
+EXAMPLE = TARGET / PROFILE / "examples" / "20_forms_with_files"
 
 
 def test_a_form_of_urllib3(peer: Peer) -> None:
@@ -91,6 +95,42 @@ def test_a_form_that_is_refused_before_it_has_come(peer: Peer) -> None:
     peer.send(request("POST", "/multipart", Content_Type=content_type, Content_Length="100000000") + b"x" * 2 * KIB)
     response = peer.response()
     assert response.status == 413 and response.closes
+
+
+def test_a_full_disk_is_said_and_left_clean(tmp_path: Path) -> None:
+    """On a file system of 1 MiB that only the example sees."""
+    if subprocess.run(["unshare", "--mount", "--map-root-user", "true"]).returncode != 0:
+        pytest.skip("a file system of its own needs a mount namespace, which this system does not give")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    mounted = 'mount -t tmpfs -o size=1m none "$UPLOADS" && exec "$0"'
+    example = subprocess.Popen(
+        ["unshare", "--mount", "--map-root-user", "sh", "-c", mounted, EXAMPLE],
+        env=os.environ | {"PORT": str(port), "UPLOADS": str(tmp_path)},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert example.stdout.readline().startswith(b"http://")
+        uploads = Path(f"/proc/{example.pid}/root{tmp_path}")
+        for size, status in ((500_000, 200), (2_000_000, 507), (100_000, 200)):
+            response = upload(port, form([("file", f"{size}.bin", bytes(size))]))
+            assert response.status == status, response
+        assert sorted(path.name for path in uploads.iterdir()) == ["100000.bin", "500000.bin"]
+    finally:
+        example.kill()
+        example.wait()
+
+
+def upload(port: int, body: bytes) -> Response:
+    while True:
+        try:
+            connection = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:
+            time.sleep(POLL_INTERVAL_S)
+    with Peer(connection) as peer:
+        peer.send(post(body).replace(b"/multipart", b"/uploads", 1))
+        return peer.response()
 
 
 def form(parts: list[tuple[str, str, bytes]]) -> bytes:

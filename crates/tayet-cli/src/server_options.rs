@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use tayet::{AccessLogFormat, Address, Config, ExecutionModel};
+use tayet::{AccessLogFormat, Address, Config, ExecutionModel, IoDriver};
 
 /// How a server listens and runs. What has no flag is taken from the environment, such as TAYET_MAX_BODY_BYTES, and what is not
 /// there either from the file.
@@ -17,6 +17,10 @@ pub(crate) struct ServerOptions {
     /// Which threads run handlers: task-pool, thread-pool:THREADS or inline
     #[arg(long, value_name = "MODEL")]
     execution: Option<ExecutionModel>,
+
+    /// How sockets are driven: auto, epoll or io_uring
+    #[arg(long, value_name = "DRIVER")]
+    io: Option<IoDriver>,
 
     /// How many event loops there are
     #[arg(long, value_name = "COUNT")]
@@ -53,6 +57,7 @@ impl ServerOptions {
         [
             ("listen", Some(listen).filter(|listen| !listen.is_empty())),
             ("execution", self.execution.map(|model| model.to_string())),
+            ("io", self.io.map(|io| io.to_string())),
             ("loops", self.loops.map(|loops| loops.to_string())),
             ("access_log", self.access_log.map(|format| format.to_string())),
         ]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tayet_net::{Address, Driver, Epoll, Listener, PeerAddress};
+use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
 
 use crate::channel::ChannelSettings;
 use crate::clock::Clock;
@@ -36,6 +36,8 @@ pub struct EngineConfig {
     pub loops: usize,
     /// Which threads run handlers.
     pub execution: ExecutionModel,
+    /// How sockets are driven.
+    pub io: IoDriver,
     /// What a peer may cost.
     pub limits: Limits,
     /// Whether every connection begins with a PROXY protocol header, version 1 or 2; one without is cut.
@@ -183,15 +185,12 @@ impl Bound {
     ///
     /// When the system gives no poller or thread.
     pub fn serve(self, service: Arc<dyn Service>) -> io::Result<Engine> {
-        let drivers = (0..self.config.loops)
-            .map(|index| {
-                let mut driver = Epoll::new()?;
-                for (listener, per_loop) in self.listeners.iter().enumerate() {
-                    driver.listen(listener, Arc::clone(&per_loop[index]))?;
-                }
-                Ok(Box::new(driver) as Box<dyn Driver>)
-            })
-            .collect::<io::Result<Vec<_>>>()?;
+        let mut drivers = self.config.io.open(self.config.loops)?;
+        for (index, driver) in drivers.iter_mut().enumerate() {
+            for (listener, per_loop) in self.listeners.iter().enumerate() {
+                driver.listen(listener, Arc::clone(&per_loop[index]))?;
+            }
+        }
         let locals = self.addresses.iter().map(peer_address).collect::<Vec<_>>();
         serve_with(&self.config, drivers, &locals, service, self.addresses.into())
     }

@@ -97,6 +97,36 @@ fn a_blocked_handler_stalls_nobody_else() {
 }
 
 #[test]
+fn no_byte_is_lost_or_doubled_however_often_loops_are_taken() {
+    const CLIENTS: usize = 12;
+    const ROUNDS: usize = 20;
+    let (engine, address) = start(ExecutionModel::default(), Limits::default());
+    let clients = (0..CLIENTS).map(|client| {
+        std::thread::spawn(move || {
+            let mut reader = BufReader::new(connect(address));
+            for round in 0..ROUNDS {
+                // Small ones that come together, and large ones whose answers do not go at once.
+                let length = if (client + round) % 4 == 0 { 300_000 } else { 10 + round };
+                let body = (0..length).map(|at| (at * 31 + client * 7 + round) as u8).collect::<Vec<_>>();
+                let head = format!("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+                let nap = "GET /nap HTTP/1.1\r\nHost: x\r\n\r\n";
+                let mut writer = reader.get_ref().try_clone().unwrap();
+                let sent = [head.as_bytes(), &body, nap.as_bytes(), head.as_bytes(), &body].concat();
+                let sending = std::thread::spawn(move || writer.write_all(&sent).unwrap());
+                assert!(read_answer(&mut reader).body == body, "client {client}, round {round}");
+                assert_eq!(text(&read_answer(&mut reader)), "napped", "client {client}, round {round}");
+                assert!(read_answer(&mut reader).body == body, "client {client}, round {round}, behind");
+                sending.join().unwrap();
+            }
+        })
+    });
+    clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
+    assert!(engine.metrics().takeovers >= (ROUNDS / 2) as u64, "{}", engine.metrics().takeovers);
+    engine.shutdown();
+    engine.join();
+}
+
+#[test]
 fn a_handler_past_its_time_out_is_answered_for() {
     for model in [ExecutionModel::default(), ExecutionModel::ThreadPool { threads: 2 }] {
         let (engine, address) = start(model, Limits::default());

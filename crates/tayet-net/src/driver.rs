@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::io::Errno;
 
 use crate::{Listener, Moment, PeerAddress, Socket, Waker};
 
@@ -128,6 +129,15 @@ pub enum AcceptError {
     Exhausted(io::Error),
     /// This one connection failed; accepting goes on.
     Connection(io::Error),
+}
+
+impl From<Errno> for AcceptError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Self::Exhausted(error.into()),
+            _ => Self::Connection(error.into()),
+        }
+    }
 }
 
 /// Bytes on their way out: a head (and what was gathered with it), then a tail that is not copied.

@@ -11,22 +11,21 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, Shutdown, SocketFlags};
+use rustix::net::{self, RecvFlags, Shutdown};
 
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, Completion, Driver, Listener, Moment, Outgoing, PeerAddress, Socket, Submitted, TcpSocket,
-    Token, Waker,
+    AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
 };
 
 /// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
-const RECEIVE_BYTES: usize = 64 * 1024;
+pub(crate) const RECEIVE_BYTES: usize = 64 * 1024;
 
 /// Events taken from the kernel in one go.
 const EVENTS: usize = 512;
 
 /// Connections accepted from one listener before others get their turn.
-const ACCEPTS_A_TURN: usize = 64;
+pub(crate) const ACCEPTS_A_TURN: usize = 64;
 
 /// Multiplexes with epoll, edge-triggered: each connection is registered once, for all that may happen to it, and read
 /// until the kernel has no more.
@@ -215,13 +214,9 @@ impl Epoll {
             return None;
         }
         let registered = self.listeners.get(position)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        match net::acceptfrom_with(&registered.listener, flags) {
-            Ok((socket, address)) => {
+        match registered.listener.accept() {
+            Ok((socket, peer)) => {
                 let listener = registered.index;
-                let peer = address
-                    .and_then(|address| address.try_into().ok())
-                    .map_or(PeerAddress::Unix, PeerAddress::Ip);
                 self.accepted = Some(socket);
                 if turns > 1 {
                     self.go_on_with(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
@@ -229,11 +224,13 @@ impl Epoll {
                 Some(Completion::Accepted { listener, peer })
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
-                self.set_accepting(false);
-                Some(Completion::AcceptFailed(AcceptError::Exhausted(error.into())))
+            Err(error) => {
+                let error = AcceptError::from(error);
+                if let AcceptError::Exhausted(_) = error {
+                    self.set_accepting(false);
+                }
+                Some(Completion::AcceptFailed(error))
             }
-            Err(error) => Some(Completion::AcceptFailed(AcceptError::Connection(error.into()))),
         }
     }
 
@@ -416,6 +413,3 @@ fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> C
     let sent = outgoing.sent + result.as_ref().copied().unwrap_or(0);
     Completion::Sent(token, Outgoing { sent, ..outgoing }, result)
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,11 @@
 
 mod address;
 mod driver;
+#[cfg(test)]
+mod driver_tests;
 mod epoll;
+mod io_driver;
+mod io_uring;
 mod listener;
 mod moment;
 mod socket;
@@ -15,9 +19,11 @@ mod thread_activity;
 mod timer;
 mod waker;
 
+pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
 pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;
+pub use io_driver::{InvalidIoDriver, IoDriver};
 pub use listener::{LISTEN_BACKLOG, Listener};
 pub use moment::Moment;
 pub use socket::{Socket, TcpSocket};

@@ -7,9 +7,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::Address;
+use crate::{Address, PeerAddress};
 
 /// Connections that may wait to be accepted; the system's `net.core.somaxconn` may lower it.
 pub const LISTEN_BACKLOG: i32 = 4_096;
@@ -53,6 +54,17 @@ impl Listener {
                 Ok(Self { fd, address: address.clone(), file: Some((path.clone(), made.dev(), made.ino())) })
             }
         }
+    }
+
+    /// The next connection that waits, and who it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::AGAIN`] when none waits; others as the system gives them.
+    pub(crate) fn accept(&self) -> Result<(OwnedFd, PeerAddress), Errno> {
+        let (socket, address) = net::acceptfrom_with(&self.fd, FLAGS)?;
+        let ip = address.and_then(|address| address.try_into().ok());
+        Ok((socket, ip.map_or(PeerAddress::Unix, PeerAddress::Ip)))
     }
 
     /// Takes over a socket that listens already, such as one that a supervisor has handed down. A Unix socket's file is its

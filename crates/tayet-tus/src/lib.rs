@@ -49,7 +49,6 @@ mod hooks;
 mod intake;
 mod limits;
 mod metadata;
-mod multipart;
 mod protocol;
 mod stats;
 mod stats_collector;

@@ -10,12 +10,10 @@ impl Mask {
     pub(crate) fn apply(&mut self, bytes: &mut [u8]) {
         let [a, b, c, d] = self.0;
         let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
-        let mut words = bytes.chunks_exact_mut(size_of::<u64>());
-        for word in &mut words {
-            let masked = wide ^ u64::from_ne_bytes(word.try_into().expect("the chunk has eight bytes"));
-            word.copy_from_slice(&masked.to_ne_bytes());
+        let (words, rest) = bytes.as_chunks_mut();
+        for word in words {
+            *word = (wide ^ u64::from_ne_bytes(*word)).to_ne_bytes();
         }
-        let rest = words.into_remainder();
         for (byte, key) in rest.iter_mut().zip(self.0.iter().cycle()) {
             *byte ^= key;
         }

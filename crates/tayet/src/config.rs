@@ -6,7 +6,7 @@ mod limit_overlay;
 use std::path::Path;
 use std::str::FromStr;
 
-use tayet_engine::{Address, EngineConfig, ExecutionModel};
+use tayet_engine::{Address, EngineConfig, ExecutionModel, IoDriver};
 use toml::Value;
 
 pub use config_error::ConfigError;
@@ -26,6 +26,7 @@ use crate::{
 /// | --- | --- |
 /// | `listen` | addresses, as for [`Server::bind`](crate::Server::bind) |
 /// | `execution` | `task-pool`, `task-pool:THREADS`, `thread-pool:THREADS` or `inline` |
+/// | `io` | `auto` (the default), `epoll` or `io_uring`; see [`IoDriver`](crate::IoDriver) |
 /// | `loops` | how many event loops |
 /// | `proxy_protocol` | `true` or `false` |
 /// | `trusted_proxies` | networks and addresses, and `unix` for Unix sockets; see [`TrustedProxies`] |
@@ -60,6 +61,7 @@ use crate::{
 pub struct Config {
     listen: Option<Vec<Address>>,
     execution: Option<ExecutionModel>,
+    io: Option<IoDriver>,
     loops: Option<usize>,
     proxy_protocol: Option<bool>,
     trusted_proxies: Option<Vec<String>>,
@@ -79,9 +81,10 @@ enum AccessLogSetting {
 }
 
 /// The settings beside the limits.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "listen",
     "execution",
+    "io",
     "loops",
     "proxy_protocol",
     "trusted_proxies",
@@ -184,6 +187,7 @@ impl Config {
         let set = match name {
             "listen" => parsed_list(&value).map(|list| self.listen = Some(list)),
             "execution" => parsed(&value).map(|model| self.execution = Some(model)),
+            "io" => parsed(&value).map(|io| self.io = Some(io)),
             "loops" => count(&value).map(|loops| self.loops = Some(loops)),
             "proxy_protocol" => flag(&value).map(|flag| self.proxy_protocol = Some(flag)),
             "trusted_proxies" => networks(&value).map(|list| self.trusted_proxies = Some(list)),
@@ -203,6 +207,7 @@ impl Config {
     pub(crate) fn apply(&self, engine: &mut EngineConfig) -> Result<(), ConfigError> {
         engine.listen = self.listen.clone().unwrap_or(std::mem::take(&mut engine.listen));
         engine.execution = self.execution.unwrap_or(engine.execution);
+        engine.io = self.io.unwrap_or(engine.io);
         engine.loops = self.loops.unwrap_or(engine.loops);
         engine.proxy_protocol = self.proxy_protocol.unwrap_or(engine.proxy_protocol);
         engine.limits = self.limits.over(&engine.limits);

@@ -39,7 +39,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 ///     while let Some(mut part) = form.next_part()? {
 ///         let (name, file_name) = (part.name().to_owned(), part.safe_file_name().map(str::to_owned));
 ///         match file_name {
-///             Some(file_name) => said += &format!("{file_name}: {} bytes\n", part.save_to("/dev/shm/a-picture")?),
+///             Some(file_name) => said += &format!("{file_name}: {} bytes\n", part.save_to("uploads/picture")?),
 ///             None => said += &format!("{name} = {}\n", part.text()?),
 ///         }
 ///     }

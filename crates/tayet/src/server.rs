@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, Limits, Listener};
+use tayet_engine::{Address, Engine, EngineConfig, ExecutionModel, IoDriver, Limits, Listener};
 
 use crate::{Config, Result, Router, ServerHandle, Topics};
 
@@ -83,6 +83,12 @@ impl Server {
     /// Which threads run handlers. Default: [`ExecutionModel::TaskPool`].
     pub fn execution(mut self, execution: ExecutionModel) -> Self {
         self.engine.execution = execution;
+        self
+    }
+
+    /// How sockets are driven. Default: [`IoDriver::Auto`].
+    pub fn io(mut self, io: IoDriver) -> Self {
+        self.engine.io = io;
         self
     }
 

@@ -33,6 +33,7 @@ fn every_setting_is_read_from_a_file() {
             r#"
             listen = ["127.0.0.1:81", "unix:/tmp/x.sock"]
             execution = "thread-pool:7"
+            io = "io_uring"
             loops = 2
             proxy_protocol = true
             trusted_proxies = ["10.0.0.0/8", "unix"]
@@ -49,6 +50,7 @@ fn every_setting_is_read_from_a_file() {
         "127.0.0.1:81",
         "/tmp/x.sock",
         "ThreadPool { threads: 7 }",
+        "io: IoUring",
         "loops: 2",
         "proxy_protocol: true",
         "head_timeout_ms: 5",
@@ -104,6 +106,7 @@ fn a_wrong_value_is_an_error_that_names_it() {
     for (toml, expected) in [
         ("listen = '8080'", "`listen`: '8080' is no address"),
         ("listen = [1]", "`listen`: it must be text, not 1"),
+        ("io = 'kqueue'", "`io`: 'kqueue' is no way to drive sockets"),
         ("execution = 'fibers'", "`execution`: 'fibers' is no execution model"),
         ("loops = 0", "`loops`: it must be an integer from 1 upwards, not 0"),
         ("loops = 'two'", "`loops`: it must be an integer from 1 upwards, not \"two\""),

@@ -16,6 +16,14 @@ const ALLOWED: &[(&str, &str)] = &[
         "the cell by which a loop changes threads: shared without a lock, proved under loom",
     ),
     (
+        "crates/tayet-net/src/io_uring/sys.rs",
+        "io_uring's rings and buffers: memory shared with the kernel, owned by one type",
+    ),
+    (
+        "crates/tayet-net/tests/io_uring_stuck_thread.rs",
+        "starts a program in the one way that blocks its starter as a disk would",
+    ),
+    (
         "crates/tayet-wsgi/src/attachment.rs",
         "a thread's state of the interpreter, for which PyO3 has nothing",
     ),

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tayet_engine::{
-    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, Limits, Match, Request, Response,
-    Route, RouteId, Service,
+    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver, Limits, Match, Pin,
+    Request, Response, Route, RouteId, Service,
 };
 
 /// Routes by path; each shows one way to answer.
 pub(crate) struct Sample;
 
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 14] = [
     "/", "/sleep", "/echo", "/upload", "/panic", "/defer", "/chunks", "/timeout", "/large", "/arrival",
-    "/huge", "/endless", "/hours",
+    "/huge", "/endless", "/hours", "/nap",
 ];
 
 impl Service for Sample {
@@ -28,6 +28,7 @@ impl Service for Sample {
                 "/upload" => BodyUse::Streamed,
                 _ => BodyUse::Adaptive,
             },
+            pin: (*path == "/nap").then_some(Pin::Inline),
             timeout_ms: (*path == "/timeout").then_some(100),
             ..Route::default()
         };
@@ -44,6 +45,11 @@ impl Service for Sample {
             "/sleep" => {
                 std::thread::sleep(Duration::from_millis(50));
                 Response::new("slept")
+            }
+            // Long enough for the loop to be taken, each time, as the route is pinned.
+            "/nap" => {
+                std::thread::sleep(Duration::from_millis(5));
+                Response::new("napped")
             }
             "/echo" => Response::new(request.bytes().unwrap()),
             "/upload" => {
@@ -103,10 +109,24 @@ impl Service for Sample {
 
 pub(crate) fn start(execution: ExecutionModel, limits: Limits) -> (Engine, SocketAddr) {
     let listen = vec![Address::Ip("127.0.0.1:0".parse().unwrap())];
-    let config = EngineConfig { listen, loops: 2, execution, limits, ..EngineConfig::default() };
+    let config = EngineConfig { listen, loops: 2, execution, limits, io: io(), ..EngineConfig::default() };
     let engine = Engine::start(config, Arc::new(Sample)).unwrap();
     let Address::Ip(address) = engine.addresses()[0] else { panic!("an IP address was asked for") };
     (engine, address)
+}
+
+/// What the tests run on, by the name of their binary.
+fn io() -> IoDriver {
+    if !module_path!().starts_with("io_uring::") {
+        return IoDriver::Epoll;
+    }
+    match IoDriver::IoUring.open(1) {
+        Ok(_) => IoDriver::IoUring,
+        Err(error) => {
+            eprintln!("SKIPPED on io_uring and run on epoll: {error}");
+            IoDriver::Epoll
+        }
+    }
 }
 
 pub(crate) fn models() -> [ExecutionModel; 3] {

@@ -114,7 +114,7 @@ fn fragments() {
         (&[text("").more(), continuation("").more(), continuation("")], "text \"\""),
         (&[text("").more(), continuation("middle").more(), continuation("")], "text \"middle\""),
         (&[binary("").more(), continuation("").more(), continuation("")], "binary \"\""),
-        (&[one.clone()], "partial"),
+        (std::slice::from_ref(&one), "partial"),
         (&[one.clone(), two.clone()], "partial"),
         (&[one.clone(), two.clone(), three.clone(), text("next")], "text \"onetwothree\" | text \"next\""),
         (
@@ -129,7 +129,7 @@ fn fragments() {
         (&[one.clone(), text("again").more()], "1002 InterruptedMessage"),
         (&[one.clone(), binary("again")], "1002 InterruptedMessage"),
         (&[binary("a").more(), text("again")], "1002 InterruptedMessage"),
-        (&[one, ping(""), two, text("again")], "ping \"\" | 1002 InterruptedMessage"),
+        (&[one.clone(), ping(""), two, text("again")], "ping \"\" | 1002 InterruptedMessage"),
     ]);
 }
 

@@ -5,6 +5,7 @@ mod deflate;
 mod differential;
 mod frames;
 mod handshake;
+mod limits;
 mod memory;
 mod pair;
 mod properties;

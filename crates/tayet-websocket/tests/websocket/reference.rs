@@ -86,7 +86,7 @@ impl Reference<'_> {
             lengths.extend(std::iter::repeat_n(value, count));
         }
         let (literals, distances) = lengths.split_at(literals);
-        self.symbols(&literals.to_vec(), &distances.to_vec());
+        self.symbols(literals, distances);
     }
 
     fn symbols(&mut self, literals: &[usize], distances: &[usize]) {

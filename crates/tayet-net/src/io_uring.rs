@@ -1,0 +1,617 @@
+//! The driver over io_uring: the kernel is told what is wanted, and says what came of it.
+//!
+//! Receiving is armed once and goes on by itself; what is received lands in a ring of buffers that all connections of the
+//! driver share. Sends that follow each other within a turn are handed over together, with the one system call that also
+//! waits.
+//!
+//! **A ring that changes its thread.** The kernel does an operation's work on the thread that submitted it. If that thread
+//! is left behind in a handler, it is interrupted for the work, and where it cannot be (it waits for a disk), the work
+//! waits, too. So when another thread drives the ring, all that goes on by itself is armed anew by it ([`Epoch`]), some
+//! connections a turn, and what the earlier one had armed is cancelled. For a while a connection may be received from
+//! twice; the kernel receives and reports under one lock, so that the order is kept. A send never waits in the kernel: it
+//! is tried, and if there is no room, room is waited for, which may be done twice without harm. Listeners are watched and
+//! not accepted from by the ring: of those who accept, the kernel wakes but one, and that might be the one who is stuck.
+//! All of this is why the ring is set up without `SINGLE_ISSUER` and `DEFER_TASKRUN`.
+
+mod operation;
+mod source;
+mod sys;
+mod unavailable;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, Shutdown};
+
+use self::operation::{Epoch, Operation};
+use self::source::{Held, Sending, Source};
+use self::sys::{Event, Filled, Ring};
+#[cfg(test)]
+pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
+pub use self::unavailable::Unavailable;
+use crate::waker::EventFd;
+use crate::{
+    AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
+};
+
+/// Connections that are armed anew in one turn, when another thread drives the ring.
+const REARMS_A_TURN: usize = 128;
+
+/// Connections accepted before others get their turn.
+const ACCEPTS_A_TURN: usize = 64;
+
+/// Sends that are gathered before the kernel is told of them.
+const GATHERED_SENDS: usize = 64;
+
+/// Longest that a send is kept back while others are gathered, in microseconds, looked at when one follows.
+const GATHERING_US: u64 = 50;
+
+/// Multiplexes with io_uring.
+pub struct IoUring {
+    ring: Ring,
+    wake: Arc<EventFd>,
+    /// Who drives the ring, once somebody does.
+    thread: Option<ThreadId>,
+    epoch: Epoch,
+    /// The first of `sources` that the thread which drives the ring now has not looked at, while there are any.
+    to_rearm: Option<usize>,
+    listeners: Vec<Registered>,
+    accepting: bool,
+    /// Connections that may still be accepted before the kernel is asked again.
+    accepts_left: usize,
+    accepted: Option<OwnedFd>,
+    sources: Vec<Option<Source>>,
+    free_slots: Vec<u32>,
+    /// The slots of the connections, by the index of their token.
+    slots: Vec<Option<u32>>,
+    events: VecDeque<Event>,
+    /// Slots with something that is held and wanted.
+    ready: VecDeque<u32>,
+    /// How many of `ready` have their turn before the kernel is asked again.
+    turns: usize,
+    received: Received,
+    gathering_since: Option<Moment>,
+}
+
+struct Registered {
+    index: usize,
+    listener: Arc<Listener>,
+    /// Connections may be waiting.
+    has_more: bool,
+}
+
+/// Where the bytes of the last [`Completion::Received`] lie.
+enum Received {
+    Nothing,
+    Buffer(Filled),
+    Held(Vec<u8>),
+}
+
+impl IoUring {
+    /// A driver with no connections.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel gives no ring, or one that lacks what this needs (Linux 6.0).
+    pub fn new() -> Result<Self, Unavailable> {
+        let mut ring = Ring::open()?;
+        let wake = Arc::new(EventFd::new().map_err(Unavailable::Other)?);
+        let epoch = Epoch::default();
+        ring.watch(wake.fd().as_fd(), Operation::Wake(epoch));
+        Ok(Self {
+            ring,
+            wake,
+            thread: None,
+            epoch,
+            to_rearm: None,
+            listeners: Vec::new(),
+            accepting: true,
+            accepts_left: 0,
+            accepted: None,
+            sources: Vec::new(),
+            free_slots: Vec::new(),
+            slots: Vec::new(),
+            events: VecDeque::new(),
+            ready: VecDeque::new(),
+            turns: 0,
+            received: Received::Nothing,
+            gathering_since: None,
+        })
+    }
+
+    fn slot_of(&self, token: Token) -> Option<u32> {
+        let slot = (*self.slots.get(token.index as usize)?)?;
+        let source = self.sources[slot as usize].as_ref()?;
+        (source.token == token).then_some(slot)
+    }
+
+    fn source(&mut self, token: Token) -> Option<(u32, &mut Source)> {
+        let slot = self.slot_of(token)?;
+        self.source_in(slot).map(|source| (slot, source))
+    }
+
+    fn source_in(&mut self, slot: u32) -> Option<&mut Source> {
+        self.sources[slot as usize].as_mut()
+    }
+
+    /// Notes who drives the ring; if that is another than before, all that goes on by itself is to be armed anew.
+    fn note_thread(&mut self) {
+        let thread = thread::current().id();
+        if self.thread.replace(thread).is_none_or(|earlier| earlier == thread) {
+            return;
+        }
+        self.ring.cancel(Operation::Wake(self.epoch));
+        self.cancel_listeners();
+        self.epoch = self.epoch.next();
+        self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(self.epoch));
+        (0..self.listeners.len() as u32).for_each(|position| self.watch_listener(position));
+        self.to_rearm = Some(0);
+    }
+
+    /// Arms some of the connections anew.
+    fn rearm_some(&mut self) {
+        let Some(first) = self.to_rearm else { return };
+        let end = self.sources.len().min(first + REARMS_A_TURN);
+        for slot in first..end {
+            self.rearm(slot as u32);
+        }
+        self.to_rearm = (end < self.sources.len()).then_some(end);
+    }
+
+    fn rearm(&mut self, slot: u32) {
+        let epoch = self.epoch;
+        let Self { sources, ring, .. } = self;
+        let Some(source) = &mut sources[slot as usize] else { return };
+        if let Some(earlier) = source.armed.take_if(|armed| *armed != epoch) {
+            ring.cancel(Operation::Receive { slot, epoch: earlier });
+            source.is_cancelled = false;
+        }
+        if matches!(source.sending, Sending::Blocked(_)) && !source.is_detached {
+            source.operations += 1;
+            ring.await_writable(source.fd(), slot);
+        }
+        self.arm(slot);
+    }
+
+    /// Receives from a connection by itself, if it wants that and is not being received from.
+    fn arm(&mut self, slot: u32) {
+        let epoch = self.epoch;
+        let Self { sources, ring, .. } = self;
+        let Some(source) = &mut sources[slot as usize] else { return };
+        if source.wants_receiving() {
+            source.armed = Some(epoch);
+            source.is_cancelled = false;
+            source.operations += 1;
+            ring.receive(source.fd(), slot, epoch);
+        }
+    }
+
+    fn watch_listener(&mut self, position: u32) {
+        if let Some(registered) = self.listeners.get(position as usize) {
+            let operation = Operation::Accept { position, epoch: self.epoch };
+            self.ring.watch(registered.listener.as_fd(), operation);
+        }
+    }
+
+    fn cancel_listeners(&mut self) {
+        for position in 0..self.listeners.len() as u32 {
+            self.ring.cancel(Operation::Accept { position, epoch: self.epoch });
+        }
+    }
+
+    fn look_at(&mut self, event: Event) -> Option<Completion> {
+        match event {
+            Event::Received { slot, epoch, result, more } => self.receive(slot, epoch, result, more),
+            Event::Sent { slot, outgoing, result } => self.finish_send(slot, outgoing, result),
+            Event::Writable { slot } => {
+                self.end_operation(slot);
+                self.resume_send(slot);
+                None
+            }
+            Event::Acceptable { position, epoch, more } => {
+                if let Some(registered) = self.listeners.get_mut(position as usize) {
+                    registered.has_more = true;
+                }
+                if !more && epoch == self.epoch {
+                    self.watch_listener(position);
+                }
+                None
+            }
+            Event::Woken { epoch, more } => {
+                if !more && epoch == self.epoch {
+                    self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(epoch));
+                }
+                None
+            }
+        }
+    }
+
+    fn receive(
+        &mut self,
+        slot: u32,
+        epoch: Epoch,
+        result: Result<Option<Filled>, Errno>,
+        more: bool,
+    ) -> Option<Completion> {
+        let came = self.sort(slot, result);
+        if !more {
+            if let Some(source) = self.source_in(slot)
+                && source.armed == Some(epoch)
+            {
+                source.armed = None;
+            }
+            self.end_operation(slot);
+        }
+        let completion = came.and_then(|came| self.deliver_or_hold(slot, came));
+        self.arm(slot);
+        completion
+    }
+
+    /// What a receiving brought, if its connection is still there to have it.
+    fn sort(&mut self, slot: u32, result: Result<Option<Filled>, Errno>) -> Option<Came> {
+        let source = self.source_in(slot)?;
+        let is_over = source.is_detached || source.is_finished;
+        match result {
+            Ok(Some(filled)) if is_over || filled.len() == 0 => {
+                let ends = !is_over;
+                source.is_finished = true;
+                self.ring.give_back(filled);
+                ends.then_some(Came::Ended)
+            }
+            Ok(Some(filled)) => Some(Came::Bytes(filled)),
+            _ if is_over => None,
+            Ok(None) => {
+                source.is_finished = true;
+                Some(Came::Ended)
+            }
+            // Out of buffers, cancelled by us or with the thread that had armed it, or just interrupted: it is armed anew.
+            Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => None,
+            Err(error) => {
+                source.is_finished = true;
+                Some(Came::Broken(error))
+            }
+        }
+    }
+
+    fn deliver_or_hold(&mut self, slot: u32, came: Came) -> Option<Completion> {
+        let Self { sources, ring, .. } = self;
+        let source = sources[slot as usize].as_mut()?;
+        if source.receiving && source.held.is_empty() {
+            let token = source.token;
+            return Some(match came {
+                Came::Bytes(filled) => {
+                    self.received = Received::Buffer(filled);
+                    Completion::Received(token)
+                }
+                Came::Ended => Completion::Ended(token),
+                Came::Broken(error) => Completion::Broken(token, error.into()),
+            });
+        }
+        source.held.push_back(match came {
+            Came::Bytes(filled) => {
+                let bytes = ring.bytes(&filled).to_vec();
+                ring.give_back(filled);
+                Held::Bytes(bytes)
+            }
+            Came::Ended => Held::Ended,
+            Came::Broken(error) => Held::Broken(error.into()),
+        });
+        if let Some(epoch) = source.armed
+            && !source.is_cancelled
+        {
+            source.is_cancelled = true;
+            ring.cancel(Operation::Receive { slot, epoch });
+        }
+        None
+    }
+
+    /// Gives what was held of a connection, one piece; more of it has its turn before the kernel is asked again.
+    fn deliver_held(&mut self, slot: u32) -> Option<Completion> {
+        let source = self.source_in(slot)?;
+        source.is_queued = false;
+        if !source.receiving || source.is_detached {
+            return None;
+        }
+        let token = source.token;
+        let held = source.held.pop_front()?;
+        if source.held.is_empty() {
+            self.arm(slot);
+        } else {
+            source.is_queued = true;
+            self.ready.push_front(slot);
+            self.turns += 1;
+        }
+        Some(match held {
+            Held::Bytes(bytes) => {
+                self.received = Received::Held(bytes);
+                Completion::Received(token)
+            }
+            Held::Ended => Completion::Ended(token),
+            Held::Broken(error) => Completion::Broken(token, error),
+        })
+    }
+
+    fn submit_send(&mut self, slot: u32, outgoing: Outgoing) {
+        let Self { sources, ring, .. } = self;
+        let Some(source) = &mut sources[slot as usize] else { return };
+        source.sending = Sending::Submitted;
+        source.operations += 1;
+        ring.send(source.fd(), slot, outgoing);
+    }
+
+    /// Keeps a send until the connection takes more.
+    fn block_send(&mut self, slot: u32, outgoing: Outgoing) {
+        let Self { sources, ring, .. } = self;
+        let Some(source) = &mut sources[slot as usize] else { return };
+        source.sending = Sending::Blocked(outgoing);
+        source.operations += 1;
+        ring.await_writable(source.fd(), slot);
+    }
+
+    fn resume_send(&mut self, slot: u32) {
+        if let Some(outgoing) = self.source_in(slot).and_then(Source::take_blocked) {
+            self.submit_send(slot, outgoing);
+        }
+    }
+
+    fn finish_send(
+        &mut self,
+        slot: u32,
+        outgoing: Outgoing,
+        result: Result<usize, Errno>,
+    ) -> Option<Completion> {
+        let source = self.source_in(slot)?;
+        let (token, is_detached) = (source.token, source.is_detached);
+        source.sending = Sending::Nothing;
+        self.end_operation(slot);
+        if is_detached {
+            return None;
+        }
+        match result {
+            Err(Errno::AGAIN) => {
+                self.block_send(slot, outgoing);
+                None
+            }
+            Err(Errno::INTR | Errno::CANCELED) => {
+                self.submit_send(slot, outgoing);
+                None
+            }
+            Ok(count) => {
+                let sent = outgoing.sent + count;
+                Some(Completion::Sent(token, Outgoing { sent, ..outgoing }, Ok(count)))
+            }
+            Err(error) => Some(Completion::Sent(token, outgoing, Err(error.into()))),
+        }
+    }
+
+    /// An operation of a connection has ended. With the last one, a connection that was let go is closed.
+    fn end_operation(&mut self, slot: u32) {
+        let Some(source) = self.source_in(slot) else { return };
+        source.operations -= 1;
+        if source.is_detached && source.operations == 0 {
+            self.sources[slot as usize] = None;
+            self.free_slots.push(slot);
+        }
+    }
+
+    /// The next connection that waits, in this turn.
+    fn accept(&mut self) -> Option<Completion> {
+        while self.accepting
+            && self.accepts_left > 0
+            && let Some(registered) = self.listeners.iter_mut().find(|registered| registered.has_more)
+        {
+            self.accepts_left -= 1;
+            match registered.listener.accept() {
+                Ok((socket, peer)) => {
+                    self.accepted = Some(socket);
+                    return Some(Completion::Accepted { listener: registered.index, peer });
+                }
+                Err(Errno::AGAIN) => registered.has_more = false,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let error = AcceptError::from(error);
+                    if let AcceptError::Exhausted(_) = error {
+                        self.accepting = false;
+                    }
+                    return Some(Completion::AcceptFailed(error));
+                }
+            }
+        }
+        None
+    }
+
+    fn take_ready(&mut self) -> Option<Completion> {
+        while self.turns > 0
+            && let Some(slot) = self.ready.pop_front()
+        {
+            self.turns -= 1;
+            if let Some(completion) = self.deliver_held(slot) {
+                return Some(completion);
+            }
+        }
+        self.accept()
+    }
+
+    fn has_ready(&self) -> bool {
+        let has_more = || self.listeners.iter().any(|registered| registered.has_more);
+        !self.ready.is_empty() || (self.accepting && has_more())
+    }
+
+    /// Tells the kernel of the sends that were gathered, if it is time.
+    fn submit_gathered(&mut self) {
+        let since = *self.gathering_since.get_or_insert_with(Moment::now);
+        let is_due = self.ring.queued_sends() >= GATHERED_SENDS
+            || Moment::now().since(since) >= Duration::from_micros(GATHERING_US);
+        if is_due {
+            self.submit();
+        }
+    }
+
+    fn submit(&mut self) {
+        self.note_thread();
+        self.gathering_since = None;
+        if let Err(error) = self.ring.submit() {
+            tracing::warn!(%error, "io_uring takes nothing for now");
+        }
+    }
+}
+
+/// What a receiving brings.
+enum Came {
+    Bytes(Filled),
+    Ended,
+    Broken(Errno),
+}
+
+impl Driver for IoUring {
+    fn listen(&mut self, index: usize, listener: Arc<Listener>) -> io::Result<()> {
+        self.listeners.push(Registered { index, listener, has_more: false });
+        self.watch_listener(self.listeners.len() as u32 - 1);
+        Ok(())
+    }
+
+    fn set_accepting(&mut self, accepting: bool) {
+        self.accepting = accepting;
+    }
+
+    fn stop_accepting(&mut self) {
+        self.accepting = false;
+        self.cancel_listeners();
+        self.listeners.clear();
+        // The kernel holds the listeners until it has been told.
+        self.submit();
+    }
+
+    fn attach(&mut self, token: Token) -> io::Result<()> {
+        let Some(socket) = self.accepted.take() else { return Err(io::ErrorKind::NotConnected.into()) };
+        let source = Source::new(token, TcpSocket(socket));
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.sources.push(None);
+            (self.sources.len() - 1) as u32
+        });
+        self.sources[slot as usize] = Some(source);
+        let index = token.index as usize;
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, None);
+        }
+        self.slots[index] = Some(slot);
+        self.arm(slot);
+        Ok(())
+    }
+
+    fn set_receiving(&mut self, token: Token, receiving: bool) {
+        let Some((slot, source)) = self.source(token) else { return };
+        source.receiving = receiving;
+        if receiving && !source.held.is_empty() && !source.is_queued {
+            source.is_queued = true;
+            self.ready.push_back(slot);
+        }
+        self.arm(slot);
+    }
+
+    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+        let Some((slot, source)) = self.source(token) else {
+            return Submitted::Done(outgoing, Err(io::ErrorKind::NotConnected.into()));
+        };
+        let socket = Arc::clone(&source.socket);
+        if self.events.is_empty() && self.ring.queued_sends() == 0 {
+            // Nothing follows with which it could be gathered: it goes at once.
+            let (head, tail) = outgoing.rest();
+            return match socket.send(head, tail) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.block_send(slot, outgoing);
+                    Submitted::Pending
+                }
+                Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
+                Err(error) => Submitted::Done(outgoing, Err(error)),
+            };
+        }
+        self.submit_send(slot, outgoing);
+        self.submit_gathered();
+        Submitted::Pending
+    }
+
+    fn shutdown_send(&mut self, token: Token) {
+        if let Some((_, source)) = self.source(token) {
+            let socket = Arc::clone(&source.socket);
+            if matches!(source.sending, Sending::Submitted) {
+                self.submit();
+            }
+            let _ = net::shutdown(&socket.0, Shutdown::Write);
+        }
+    }
+
+    fn detach(&mut self, token: Token) {
+        let Some((slot, source)) = self.source(token) else { return };
+        source.is_detached = true;
+        source.held.clear();
+        if matches!(source.sending, Sending::Blocked(_)) {
+            source.sending = Sending::Nothing;
+        }
+        let is_over = source.operations == 0;
+        // What goes on ends by it, and the peer learns of the end though the socket is still held.
+        if !is_over || Arc::strong_count(&source.socket) > 1 {
+            source.socket.shutdown();
+        }
+        self.slots[token.index as usize] = None;
+        if is_over {
+            self.sources[slot as usize] = None;
+            self.free_slots.push(slot);
+        }
+    }
+
+    fn socket(&self, token: Token) -> Option<Arc<dyn Socket>> {
+        let source = self.sources[self.slot_of(token)? as usize].as_ref()?;
+        Some(Arc::clone(&source.socket) as Arc<dyn Socket>)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        if self.turns > 0 || !self.events.is_empty() {
+            return Ok(());
+        }
+        self.note_thread();
+        self.rearm_some();
+        let is_busy = self.has_ready() || self.to_rearm.is_some();
+        self.turns = self.ready.len();
+        self.accepts_left = ACCEPTS_A_TURN;
+        self.gathering_since = None;
+        self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events)
+    }
+
+    fn next(&mut self) -> Option<Completion> {
+        self.accepted = None;
+        if let Received::Buffer(filled) = std::mem::replace(&mut self.received, Received::Nothing) {
+            self.ring.give_back(filled);
+        }
+        while let Some(event) = self.events.pop_front() {
+            if let Some(completion) = self.look_at(event) {
+                return Some(completion);
+            }
+        }
+        self.take_ready()
+    }
+
+    fn received(&self) -> &[u8] {
+        match &self.received {
+            Received::Nothing => &[],
+            Received::Buffer(filled) => self.ring.bytes(filled),
+            Received::Held(bytes) => bytes,
+        }
+    }
+
+    fn waker(&self) -> Waker {
+        Arc::clone(&self.wake) as Waker
+    }
+
+    fn now(&self) -> Moment {
+        Moment::now()
+    }
+}
+
+#[cfg(test)]
+mod tests;

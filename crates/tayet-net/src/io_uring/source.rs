@@ -1,0 +1,94 @@
+//! A connection, as the driver over io_uring sees it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use rustix::fd::{AsFd, BorrowedFd};
+
+use super::operation::Epoch;
+use crate::{Outgoing, TcpSocket, Token};
+
+/// A connection, from its attaching until its last operation has ended.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) token: Token,
+    pub(super) socket: Arc<TcpSocket>,
+    /// Let go by the loop; only its operations still have an end to come.
+    pub(super) is_detached: bool,
+    pub(super) receiving: bool,
+    /// An end or an error has come; nothing is received any more.
+    pub(super) is_finished: bool,
+    /// Who armed the receiving that goes on.
+    pub(super) armed: Option<Epoch>,
+    /// The receiving that goes on is about to be cancelled.
+    pub(super) is_cancelled: bool,
+    /// What came while receiving was paused, in order. As the pause ends the receiving at the first of it, there is at most
+    /// what all buffers together hold.
+    pub(super) held: VecDeque<Held>,
+    /// In the driver's queue, for what is held.
+    pub(super) is_queued: bool,
+    pub(super) sending: Sending,
+    /// Operations that have not ended, those included that the kernel has not been told of.
+    pub(super) operations: u32,
+}
+
+/// Something that came before its connection wanted it.
+#[derive(Debug)]
+pub(super) enum Held {
+    Bytes(Vec<u8>),
+    Ended,
+    Broken(io::Error),
+}
+
+/// Where a connection's send stands.
+#[derive(Debug)]
+pub(super) enum Sending {
+    Nothing,
+    /// In the ring.
+    Submitted,
+    /// Here, until the connection takes more.
+    Blocked(Outgoing),
+}
+
+impl Source {
+    pub(super) fn new(token: Token, socket: TcpSocket) -> Self {
+        Self {
+            token,
+            socket: Arc::new(socket),
+            is_detached: false,
+            receiving: true,
+            is_finished: false,
+            armed: None,
+            is_cancelled: false,
+            held: VecDeque::new(),
+            is_queued: false,
+            sending: Sending::Nothing,
+            operations: 0,
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether a receiving is to be armed: what is held comes first.
+    pub(super) fn wants_receiving(&self) -> bool {
+        self.receiving
+            && !self.is_finished
+            && !self.is_detached
+            && self.armed.is_none()
+            && self.held.is_empty()
+    }
+
+    /// What is blocked, to be tried again.
+    pub(super) fn take_blocked(&mut self) -> Option<Outgoing> {
+        match std::mem::replace(&mut self.sending, Sending::Nothing) {
+            Sending::Blocked(outgoing) => Some(outgoing),
+            other => {
+                self.sending = other;
+                None
+            }
+        }
+    }
+}

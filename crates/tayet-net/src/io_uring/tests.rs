@@ -1,0 +1,446 @@
+//! What only this driver can get wrong: buffers that run out, threads that change, operations that outlive what they are for.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc;
+
+use super::sys::{COMPLETIONS, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
+use super::*;
+use crate::driver_tests::{
+    OTHER, PATIENCE, SILENCE, Subject, TOKEN, assert_received, assert_silent, connect, connected, fill,
+    listening, next, pattern, receive_to_end, send_in_pieces,
+};
+
+/// Runs a test, or says loudly that it cannot.
+fn with_io_uring(test: impl FnOnce()) {
+    match IoUring::refusal() {
+        None => test(),
+        Some(reason) => eprintln!("SKIPPED, as the kernel refuses the driver: {reason}"),
+    }
+}
+
+fn token(index: usize) -> Token {
+    Token { index: index as u32, generation: 0 }
+}
+
+/// A driver with this many connections, all silent, and their clients.
+fn crowd(count: usize) -> (IoUring, Vec<TcpStream>) {
+    let (mut driver, address) = listening::<IoUring>();
+    let clients = (0..count).map(|index| connect(&mut driver, address, token(index))).collect();
+    assert_silent(&mut driver);
+    (driver, clients)
+}
+
+/// Looks until all that happens within a turn has, and nothing is left of what was let go.
+fn assert_no_source_is_left(driver: &mut IoUring) {
+    assert_silent(driver);
+    assert_eq!(driver.sources.iter().flatten().count(), 0);
+    assert_eq!(driver.free_slots.len(), driver.sources.len());
+}
+
+fn ran_out(driver: &IoUring) -> bool {
+    driver.events.iter().any(|event| matches!(event, Event::Received { result: Err(Errno::NOBUFS), .. }))
+}
+
+fn outgoing(head: &[u8], tail: &[u8]) -> Outgoing {
+    Outgoing { head: head.to_vec(), tail: tail.to_vec().into(), sent: 0 }
+}
+
+fn read_exactly(mut client: &TcpStream, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    client.read_exact(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn connections_that_find_no_buffer_get_one_later() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(usize::from(RECEIVE_BUFFERS) + 50);
+        for (index, client) in clients.iter_mut().enumerate() {
+            client.write_all(&index.to_be_bytes()).unwrap();
+        }
+        driver.wait(Some(PATIENCE)).unwrap();
+        assert!(ran_out(&driver));
+        let mut left = clients.len();
+        while left > 0 {
+            match next(&mut driver) {
+                Completion::Received(Token { index, .. }) => {
+                    assert_eq!(driver.received(), (index as usize).to_be_bytes());
+                }
+                other => panic!("{other:?}"),
+            }
+            left -= 1;
+        }
+        assert_silent(&mut driver);
+    });
+}
+
+#[test]
+fn a_stream_for_which_the_buffers_run_out_goes_on_in_order() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(usize::from(RECEIVE_BUFFERS));
+        for client in &mut clients[1..] {
+            client.write_all(b"x").unwrap();
+        }
+        let length = 20 * RECEIVE_BUFFER_BYTES;
+        let sender = send_in_pieces(clients.remove(0), pattern(length), &[100, 3_000, 20_000, 1, 70_000]);
+        while !ran_out(&driver) {
+            driver.ring.enter(Some(SILENCE), &mut driver.events).unwrap();
+        }
+        let mut received = Vec::new();
+        loop {
+            match next(&mut driver) {
+                Completion::Received(TOKEN) => received.extend_from_slice(driver.received()),
+                Completion::Received(_) => {}
+                Completion::Ended(TOKEN) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(received == pattern(length));
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn answers_of_one_turn_are_handed_over_together() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(2 * GATHERED_SENDS);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        driver.wait(Some(PATIENCE)).unwrap();
+        let mut gathered = 0;
+        let mut sent = 0;
+        while sent < clients.len() {
+            match next(&mut driver) {
+                Completion::Received(token) => {
+                    let text = format!("{:04}", token.index);
+                    let (head, tail) = text.as_bytes().split_at(token.index as usize % 5);
+                    match driver.send(token, outgoing(head, tail)) {
+                        Submitted::Done(_, result) => {
+                            assert_eq!(result.unwrap(), 4);
+                            sent += 1;
+                        }
+                        Submitted::Pending => gathered += 1,
+                    }
+                }
+                Completion::Sent(_, outgoing, result) => {
+                    assert_eq!((result.unwrap(), outgoing.sent, outgoing.remaining()), (4, 4, 0));
+                    sent += 1;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(gathered >= clients.len() / 2, "{gathered}");
+        for (index, client) in clients.iter().enumerate() {
+            assert_eq!(read_exactly(client, 4), format!("{index:04}").as_bytes());
+        }
+    });
+}
+
+/// Has the driver's next send gathered rather than sent at once.
+fn gather(driver: &mut IoUring) {
+    driver.events.push_back(Event::Woken { epoch: driver.epoch.next(), more: false });
+}
+
+#[test]
+fn gathered_sends_without_room_finish_when_there_is_some() {
+    with_io_uring(|| {
+        let (mut driver, clients) = crowd(2);
+        let bytes = pattern(9_000_000);
+        let (head, tail) = bytes.split_at(1_000_001);
+        gather(&mut driver);
+        for index in 0..2 {
+            assert!(matches!(driver.send(token(index), outgoing(head, tail)), Submitted::Pending));
+        }
+        let readers = clients.into_iter().map(|client| {
+            let length = bytes.len();
+            thread::spawn(move || (read_exactly(&client, length), client))
+        });
+        let readers = readers.collect::<Vec<_>>();
+        let mut left = 2;
+        while left > 0 {
+            match next(&mut driver) {
+                Completion::Sent(_, outgoing, Ok(_)) if outgoing.remaining() == 0 => left -= 1,
+                Completion::Sent(token, outgoing, Ok(_)) => {
+                    gather(&mut driver);
+                    assert!(matches!(driver.send(token, outgoing), Submitted::Pending));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        for reader in readers {
+            let (read, _client) = reader.join().unwrap();
+            assert!(read == bytes);
+        }
+    });
+}
+
+#[test]
+fn ending_the_sending_direction_comes_behind_what_was_gathered() {
+    with_io_uring(|| {
+        let (mut driver, mut client) = connected::<IoUring>();
+        gather(&mut driver);
+        assert!(matches!(driver.send(TOKEN, outgoing(b"head", b"tail")), Submitted::Pending));
+        driver.shutdown_send(TOKEN);
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "headtail");
+    });
+}
+
+#[test]
+fn a_paused_connection_holds_no_more_than_the_buffers_do() {
+    with_io_uring(|| {
+        let (mut driver, client) = connected::<IoUring>();
+        driver.set_receiving(TOKEN, false);
+        let length = 16_000_000;
+        let sender = send_in_pieces(client, pattern(length), &[usize::MAX]);
+        for _ in 0..5 {
+            assert_silent(&mut driver);
+        }
+        let held = driver.sources[0].as_ref().unwrap().held.iter().map(|held| match held {
+            Held::Bytes(bytes) => bytes.len(),
+            other => panic!("{other:?}"),
+        });
+        let held = held.sum::<usize>();
+        assert!((1..=usize::from(RECEIVE_BUFFERS) * RECEIVE_BUFFER_BYTES).contains(&held), "{held}");
+        driver.set_receiving(TOKEN, true);
+        assert!(receive_to_end(&mut driver, TOKEN) == pattern(length));
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn a_receiving_that_somebody_cancels_is_armed_anew() {
+    with_io_uring(|| {
+        let (mut driver, client) = connected::<IoUring>();
+        let sender = send_in_pieces(client, pattern(4_000_000), &[1, 100_000, 7, 3_000]);
+        let mut received = Vec::new();
+        loop {
+            match next(&mut driver) {
+                Completion::Received(TOKEN) => received.extend_from_slice(driver.received()),
+                Completion::Ended(TOKEN) => break,
+                other => panic!("{other:?}"),
+            }
+            driver.ring.cancel(Operation::Receive { slot: 0, epoch: driver.epoch });
+        }
+        assert!(received == pattern(4_000_000));
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_let_go_in_any_state_leaves_nothing_and_its_place_is_free() {
+    with_io_uring(|| {
+        let (mut driver, address) = listening::<IoUring>();
+        for generation in 0..300 {
+            let token = Token { index: 0, generation };
+            let mut client = connect(&mut driver, address, token);
+            match generation % 6 {
+                // Armed, but the kernel does not know.
+                0 => {}
+                // Bytes are on their way.
+                1 => client.write_all(b"of the earlier one").unwrap(),
+                // Bytes have come, and were not looked at.
+                2 => {
+                    client.write_all(b"of the earlier one").unwrap();
+                    driver.wait(Some(PATIENCE)).unwrap();
+                }
+                // A send is gathered.
+                3 => {
+                    gather(&mut driver);
+                    assert!(matches!(driver.send(token, outgoing(b"x", b"y")), Submitted::Pending));
+                }
+                // A send is blocked.
+                4 if generation < 30 => drop(fill(&mut driver, token, &pattern(16_000_000))),
+                // Bytes are held.
+                4 => {
+                    driver.set_receiving(token, false);
+                    client.write_all(b"of the earlier one").unwrap();
+                    driver.wait(Some(PATIENCE)).unwrap();
+                    assert!(driver.next().is_none());
+                }
+                // Somebody else has the socket.
+                _ => {
+                    let socket = driver.socket(token).unwrap();
+                    driver.detach(token);
+                    assert!(socket.send(b"x", b"").is_err());
+                }
+            }
+            driver.detach(token);
+        }
+        assert_no_source_is_left(&mut driver);
+    });
+}
+
+#[test]
+fn completions_that_find_no_room_come_later() {
+    with_io_uring(|| {
+        let (mut driver, mut client) = connected::<IoUring>();
+        assert_silent(&mut driver);
+        client.write_all(b"before").unwrap();
+        // There is nothing to cancel, of which each tells.
+        for _ in 0..2 * COMPLETIONS {
+            driver.ring.cancel(Operation::Writable { slot: 7 });
+        }
+        driver.ring.submit().unwrap();
+        client.write_all(b"behind").unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(receive_to_end(&mut driver, TOKEN), b"beforebehind");
+        let waker = driver.waker();
+        waker.wake();
+        driver.wait(None).unwrap();
+    });
+}
+
+/// Threads that drive in turn; between their turns they are stuck as in a handler.
+struct Crew {
+    seats: Vec<(mpsc::Sender<Turn>, Option<thread::JoinHandle<()>>)>,
+}
+
+struct Turn {
+    driver: IoUring,
+    work: Box<dyn FnOnce(&mut IoUring) + Send>,
+    back: mpsc::Sender<IoUring>,
+}
+
+impl Crew {
+    fn new(count: usize) -> Self {
+        let seats = (0..count).map(|_| {
+            let (seat, turns) = mpsc::channel::<Turn>();
+            let thread = thread::spawn(move || {
+                for Turn { mut driver, work, back } in turns {
+                    work(&mut driver);
+                    back.send(driver).unwrap();
+                }
+            });
+            (seat, Some(thread))
+        });
+        Self { seats: seats.collect() }
+    }
+
+    /// Has the thread in this seat drive; the others wait.
+    fn drive(
+        &self,
+        seat: usize,
+        driver: IoUring,
+        work: impl FnOnce(&mut IoUring) + Send + 'static,
+    ) -> IoUring {
+        let (back, returned) = mpsc::channel();
+        let turn = Turn { driver, work: Box::new(work), back };
+        self.seats[seat % self.seats.len()].0.send(turn).unwrap_or_else(|_| panic!("the thread is gone"));
+        returned.recv().unwrap()
+    }
+
+    /// Has the thread in this seat come to its end.
+    fn end(&mut self, seat: usize) {
+        let (seat, thread) = &mut self.seats[seat];
+        *seat = mpsc::channel().0;
+        thread.take().unwrap().join().unwrap();
+    }
+}
+
+#[test]
+fn a_stream_goes_on_in_order_however_often_the_thread_changes() {
+    with_io_uring(|| {
+        const LENGTH: usize = 6_000_000;
+        let crew = Crew::new(3);
+        let (mut driver, client) = connected::<IoUring>();
+        let sender = send_in_pieces(client, pattern(LENGTH), &[1, 100_000, 7, 65_536, 3_000]);
+        let (bytes, received) = mpsc::channel();
+        let mut whole = Vec::new();
+        let mut seat = 0;
+        let mut has_ended = false;
+        while !has_ended {
+            seat += 1;
+            let bytes = bytes.clone();
+            driver = crew.drive(seat, driver, move |driver| {
+                for _ in 0..5 {
+                    match next(driver) {
+                        Completion::Received(TOKEN) => bytes.send(driver.received().to_vec()).unwrap(),
+                        Completion::Ended(TOKEN) => return bytes.send(Vec::new()).unwrap(),
+                        other => panic!("{other:?}"),
+                    }
+                }
+            });
+            for part in received.try_iter() {
+                has_ended |= part.is_empty();
+                whole.extend(part);
+            }
+        }
+        assert!(whole == pattern(LENGTH));
+        assert!(driver.epoch != Epoch::default());
+        sender.join().unwrap();
+        driver.detach(TOKEN);
+        drop(crew.drive(0, driver, assert_no_source_is_left));
+    });
+}
+
+#[test]
+fn what_a_thread_armed_goes_on_without_it() {
+    with_io_uring(|| {
+        // One that is stuck, and one that has ended, with which the kernel cancels what it had armed.
+        for lives in [true, false] {
+            let mut crew = Crew::new(2);
+            let (driver, address) = listening::<IoUring>();
+            let mut clients = Vec::new();
+            let (connecting, connected) = mpsc::channel();
+            let driver = crew.drive(0, driver, move |driver| {
+                for index in 0..2 * REARMS_A_TURN {
+                    connecting.send(connect(driver, address, token(index))).unwrap();
+                }
+                fill(driver, OTHER, &pattern(16_000_000));
+            });
+            clients.extend(connected.try_iter());
+            if !lives {
+                crew.end(0);
+            }
+            let waker = driver.waker();
+            drop(crew.drive(1, driver, move |driver| {
+                assert_silent(driver);
+                for (index, client) in clients.iter_mut().enumerate().filter(|(index, _)| *index != 1) {
+                    client.write_all(&index.to_be_bytes()).unwrap();
+                    assert_received(driver, token(index), &index.to_be_bytes());
+                }
+                thread::spawn({
+                    let client = clients[1].try_clone().unwrap();
+                    move || read_exactly(&client, 1_000_000)
+                });
+                assert!(matches!(next(driver), Completion::Sent(OTHER, _, Ok(_))));
+                clients.push(connect(driver, address, token(clients.len())));
+                waker.wake();
+                driver.wait(None).unwrap();
+                (0..clients.len()).for_each(|index| driver.detach(token(index)));
+                assert_no_source_is_left(driver);
+            }));
+        }
+    });
+}
+
+#[test]
+fn a_ring_interrupts_nobody_who_only_made_it() {
+    with_io_uring(|| {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(silent.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(4 * SILENCE)).unwrap();
+        let (mut driver, _client) = connected_elsewhere();
+        let closing = thread::spawn(move || {
+            driver.wait(Some(SILENCE)).unwrap();
+            drop(driver);
+        });
+        assert_eq!(client.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        closing.join().unwrap();
+    });
+}
+
+/// A driver made here and driven by another thread so far.
+fn connected_elsewhere() -> (IoUring, TcpStream) {
+    let mut driver = IoUring::new().unwrap();
+    let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap(), false).unwrap();
+    let crate::Address::Ip(address) = *listener.address() else { panic!("an IP address was asked for") };
+    driver.listen(0, Arc::new(listener)).unwrap();
+    let connecting = thread::spawn(move || {
+        let client = connect(&mut driver, address, TOKEN);
+        (driver, client)
+    });
+    connecting.join().unwrap()
+}
