@@ -3,12 +3,16 @@
 import atexit
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 from tayet._tayet import Server
 from tayet.sockets import Listeners
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
-def start(application, bind="127.0.0.1:8000", *, threads=0, **settings):
+
+def start(application: "WSGIApplication", bind: "str | list[str]" = "127.0.0.1:8000", *, threads: int = 0, **settings: object) -> Server:
     """Begins to serve ``application`` and returns the running :class:`tayet.Server`.
 
     ``bind`` is an address, or a list of them: ``host:port``, ``unix:path``, ``fd://number``. With ``threads``, exactly so
@@ -28,7 +32,7 @@ def start(application, bind="127.0.0.1:8000", *, threads=0, **settings):
             listener.close()
 
 
-def serve(application, bind="127.0.0.1:8000", *, threads=0, **settings):
+def serve(application: "WSGIApplication", bind: "str | list[str]" = "127.0.0.1:8000", *, threads: int = 0, **settings: object) -> None:
     """Serves ``application`` until Ctrl-C, then answers what is under way and returns. Arguments as for :func:`start`."""
     server = start(application, bind, threads=threads, **settings)
     waiter = threading.Thread(target=server.join, name="tayet-join", daemon=True)

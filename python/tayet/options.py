@@ -115,6 +115,7 @@ OPTIONS = (
     Option("forwarded_allow_ips", (), "proxies whose X-Forwarded-For and -Proto count: addresses, networks, unix", "ADDRESSES"),
     Option("proxy_protocol", False, "every connection begins with a PROXY protocol header"),
     Option("script_name", "", "the path at which the application is mounted", "PATH"),
+    Option("static", (), "files that are served without the application; may be repeated", "/PATH=DIRECTORY"),
     Option("set", (), "a setting of the engine, such as max_head_bytes=32768; may be repeated", "NAME=VALUE"),
 )
 BY_NAME = {option.name: option for option in OPTIONS}
@@ -134,6 +135,13 @@ class Settings:
             return self.values[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def static_files(self):
+        """Paths, with the directories that are served below them."""
+        for mount in self.static:
+            if "=" not in mount:
+                raise CommandError(f"--static {mount}: it is /PATH=DIRECTORY")
+        return [tuple(mount.split("=", 1)) for mount in self.static]
 
     def engine(self):
         """Names and values of the engine's settings, as text."""

@@ -104,6 +104,7 @@ def make_server(application, settings, descriptors, pipe=None):
             supervisor=pipe,
             max_requests=settings.max_requests + jitter,
             max_rss_bytes=settings.max_rss * 1024 * 1024,
+            static_files=settings.static_files(),
         )
     except (ValueError, OSError) as error:
         raise CommandError(str(error)) from None

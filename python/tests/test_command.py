@@ -292,6 +292,17 @@ def test_errors_go_to_a_file(command, directory):
     until(lambda: "LookupError: here" in errors.read_text())
 
 
+def test_static_files_are_served_without_the_application(serving, directory):
+    (directory / "public").mkdir()
+    (directory / "public" / "a.css").write_text("a {}")
+    client = serving("--static", "/static=public").client()
+    answer = client.get("/static/a.css")
+    assert (answer.text, answer.headers["Content-Type"].partition(";")[0]) == ("a {}", "text/css")
+    assert client.get("/static/none").status == 404
+    assert client.get("/static/../served.py").status in (400, 404)
+    assert client.get("/other").text.startswith("version 1")
+
+
 # What is wrong
 
 
@@ -334,6 +345,8 @@ def test_a_taken_port_is_named(directory, workers):
         (["served:app", "--set", "head_timeout=5", "-b", "127.0.0.1:0"], "nearest one is `head_timeout_ms`"),
         (["served:app", "-c", "none.toml"], "cannot read"),
         (["served.py"], "no module's name; write served:app"),
+        (["served:app", "-b", "127.0.0.1:0", "--static", "/static"], "/PATH=DIRECTORY"),
+        (["served:app", "-b", "127.0.0.1:0", "--static", "/static=nowhere"], "nowhere"),
     ],
 )
 def test_a_wrong_option_is_explained(directory, arguments, said):

@@ -66,7 +66,10 @@ fn check(
     let directory = workspace.path(DIRECTORY);
     fs::create_dir_all(&directory)?;
     let suite = Suite::install(runner, &python, &directory)?;
-    let arena = Arena::start(&bench::programs::build_arena(workspace, runner)?, &directory)?;
+    // A copy of its own, so that a benchmark may be prepared meanwhile: a program that runs can't be overwritten.
+    let program = directory.join("arena");
+    fs::copy(bench::programs::build_arena(workspace, runner)?, &program)?;
+    let arena = Arena::start(&program, &directory)?;
     let skips = Skip::read_list(&workspace.path("xtask/src/conformance/skips.json"))?;
     let limit = Duration::from_secs(limit_minutes * 60);
     let run = suite.run(&arena.url(), cases, &skips, limit)?;

@@ -75,7 +75,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "RULE", value_parser = cache_control, default_value = "no-cache")]
     pub(crate) cache: HeaderValue,
 
-    /// Serve app.js.br, app.js.zst or app.js.gz in place of the app.js that it lies beside
+    /// Compress text while it is sent; app.js.br, app.js.zst or app.js.gz beside app.js is sent as it is
     #[arg(long)]
     pub(crate) compress: bool,
 

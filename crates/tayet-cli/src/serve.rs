@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tayet::{Config, Cors, Files, Router, Server};
+use tayet::{Compression, Config, Cors, Files, Router, Server};
 
 use crate::listening;
 use crate::options::{ANY_ORIGIN, ServeOptions};
@@ -19,7 +19,10 @@ pub(crate) fn run(options: &ServeOptions) -> tayet::Result {
 }
 
 fn router(options: &ServeOptions) -> tayet::Result<Router> {
-    let router = Router::new().fallback(files(options)?);
+    let mut router = Router::new().fallback(files(options)?);
+    if options.compress {
+        router = router.layer(Compression::new());
+    }
     Ok(match cors(&options.cors) {
         Some(cors) => router.layer(cors),
         None => router,

@@ -22,22 +22,33 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
 }
 
-/// A running demo, ended when it is dropped.
-struct Demo {
+/// A running server, ended when it is dropped.
+struct Running {
     process: Child,
     output: BufReader<ChildStdout>,
     address: String,
+    /// What it said until it listened.
+    said: String,
 }
 
-impl Demo {
+impl Running {
     fn start(mut command: Command) -> Self {
         let mut process = command.spawn().unwrap();
-        let mut output = BufReader::new(process.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let address =
-            line.trim_end().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line:?}"));
-        Self { process, address: address.to_owned(), output }
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut running = Self { process, output, address: String::new(), said: String::new() };
+        running.wait_until_it_listens();
+        running
+    }
+
+    fn wait_until_it_listens(&mut self) {
+        while self.address.is_empty() {
+            let before = self.said.len();
+            let count = self.output.read_line(&mut self.said).unwrap();
+            assert!(count > 0, "it ended before it listened: {:?}", self.said);
+            if let Some(address) = self.said[before..].trim_end().strip_prefix("listening on http://") {
+                self.address = address.to_owned();
+            }
+        }
     }
 
     /// The answer to a message of a connection that it ends.
@@ -70,7 +81,7 @@ impl Demo {
     }
 }
 
-impl Drop for Demo {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -86,7 +97,7 @@ fn it_says_its_version() {
 #[test]
 fn the_demo_is_what_it_does_without_a_command() {
     for arguments in [&["--listen", "127.0.0.1:0"][..], &["demo", "--listen", "127.0.0.1:0"]] {
-        let demo = Demo::start(tayet(arguments));
+        let demo = Running::start(tayet(arguments));
         let page = demo.get("/");
         assert!(
             page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("<h1>An application server"),
@@ -141,7 +152,7 @@ fn flags_prevail_over_the_environment_and_that_over_the_file() {
         .env("TAYET_CONFIG", &file)
         .env("TAYET_MAX_HEADERS", "2")
         .env("TAYET_LISTEN", "unix:/nowhere/either");
-    let demo = Demo::start(command);
+    let demo = Running::start(command);
     std::fs::remove_file(&file).unwrap();
     let message =
         |path: &str, more: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n");
@@ -153,7 +164,7 @@ fn flags_prevail_over_the_environment_and_that_over_the_file() {
 #[test]
 fn it_ends_when_it_has_answered() {
     for signal in ["TERM", "INT"] {
-        let mut demo = Demo::start(tayet(&["--listen", "127.0.0.1:0"]));
+        let mut demo = Running::start(tayet(&["--listen", "127.0.0.1:0"]));
         let mut connection = TcpStream::connect(&demo.address).unwrap();
         connection.write_all(b"GET /api/slow HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
         demo.wait_for_figures("\"threads_busy\":1,");
@@ -173,9 +184,64 @@ fn it_ends_when_it_has_answered() {
     }
 }
 
+/// A directory with one file.
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), "hello").unwrap();
+    directory
+}
+
+#[test]
+fn a_directory_is_served_and_every_request_logged() {
+    let directory = directory();
+    let path = directory.path().to_str().unwrap();
+    let mut server = Running::start(tayet(&["serve", path, "--listen", "127.0.0.1:0"]));
+    assert!(server.said.starts_with(&format!("serving {path}\n")), "{}", server.said);
+    let answer = server.get("/a.txt");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(answer.to_ascii_lowercase().contains("\r\ncache-control: no-cache\r\n"), "{answer}");
+    assert!(server.get("/").starts_with("HTTP/1.1 404 "), "directories are listed when that is asked for");
+    server.signal("TERM");
+    assert!(server.process.wait().unwrap().success());
+    let mut rest = String::new();
+    server.output.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("\"GET /a.txt HTTP/1.1\" 200 5"), "{rest}");
+    assert!(rest.contains("\"GET / HTTP/1.1\" 404 "), "{rest}");
+}
+
+#[test]
+fn all_interfaces_are_named_by_addresses_that_can_be_opened() {
+    let directory = directory();
+    let path = directory.path().to_str().unwrap();
+    let mut server = Running::start(tayet(&["serve", path, "--listen", "0.0.0.0:0"]));
+    let mut line = String::new();
+    server.output.read_line(&mut line).unwrap();
+    let (_, address) = line.trim_end().rsplit_once("http://").unwrap();
+    assert!(address.starts_with("127.0.0.1:") && server.address.ends_with(&address[9..]), "{line}");
+    server.address = address.to_owned();
+    assert!(server.get("/a.txt").ends_with("hello"));
+}
+
+#[test]
+fn what_cannot_be_served_is_named() {
+    let directory = directory();
+    let path = directory.path().to_str().unwrap();
+    for (arguments, complaint) in [
+        (&["serve", "no-such-directory"][..], "no-such-directory"),
+        (&["serve", path, "--cors=no-origin"], "no-origin"),
+        (&["serve", path, "--cors=https://a.example/path"], "https://a.example/path"),
+        (&["serve", path, "--cache", "a\nb"], "--cache"),
+        (&["serve", path, "--config", "no-such-file.toml"], "no-such-file.toml"),
+    ] {
+        let output = tayet(arguments).output().unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{arguments:?} ended as {}", output.status);
+        assert!(said(&output).contains(complaint), "{arguments:?}: {}", said(&output));
+    }
+}
+
 #[test]
 fn no_more_clients_press_it_than_the_limit() {
-    let demo = Demo::start(tayet(&["--listen", "127.0.0.1:0"]));
+    let demo = Running::start(tayet(&["--listen", "127.0.0.1:0"]));
     let put = |body: &str| {
         let length = body.len();
         demo.ask(&format!(

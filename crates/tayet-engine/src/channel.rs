@@ -255,6 +255,8 @@ impl Channel {
             }
             if self.settings.send_policy == SendPolicy::Drop {
                 self.home.dropped_messages.fetch_add(1, Ordering::Relaxed);
+                // The handler is to be told when there is room again, also if what fills the queue is sent at one go.
+                self.home.mailbox.post(Mail::Flush(self.token));
                 return Err(SendError::QueueFull);
             }
             if may_block {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::Pin;
+use crate::excuse::take_excused;
 
 /// A dispatched call that takes less than this was quick.
 const QUICK_CALL: Duration = Duration::from_micros(200);
@@ -63,8 +64,9 @@ impl RouteClass {
         self.dispatch(now_ms);
     }
 
-    /// A call came to its end on a worker.
+    /// A call came to its end on a worker, this thread.
     pub(crate) fn ran_dispatched(&self, took: Duration, now_ms: u64) {
+        let took = took.saturating_sub(take_excused());
         self.note_median(took);
         if self.pin.is_some() || !self.is_dispatched() {
             return;
@@ -146,6 +148,21 @@ mod tests {
             class.ran_dispatched(SLOW, 100_000);
         }
         assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn what_is_excused_of_a_call_does_not_make_it_slow() {
+        let class = RouteClass::new(None);
+        class.overran(0);
+        for _ in 0..PROBATION_CALLS {
+            crate::excuse_wait(SLOW);
+            class.ran_dispatched(SLOW + QUICK, PROBATION_MS);
+        }
+        assert_eq!(class.expected(), Some(QUICK));
+        assert!(!class.is_dispatched());
+        class.overran(PROBATION_MS);
+        class.ran_dispatched(SLOW, 10 * PROBATION_MS);
+        assert!(class.expected() > Some(QUICK), "an excuse is for one call");
     }
 
     #[test]

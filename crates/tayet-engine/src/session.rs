@@ -272,6 +272,8 @@ impl Loop {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return };
         if session.stage == Stage::Gone {
+            // Its place is free when the handler has been told.
+            session.channel.set_awaited(true);
             return;
         }
         if !session.is_lingering() {
@@ -314,6 +316,7 @@ impl Loop {
         if session.stalled_since_ms.is_some() {
             return;
         }
+        session.has_waited = true;
         let next = session.channel.outbox().next_outgoing();
         match next {
             Some(outgoing) => self.send_for_session(token, outgoing),
@@ -326,7 +329,6 @@ impl Loop {
         let Some(session) = self.connections.session(token) else { return };
         session.channel.outbox().note_sent(count);
         session.stalled_since_ms = None;
-        session.has_waited = true;
         if outgoing.remaining() > 0 {
             self.send_for_session(token, outgoing);
         } else {
@@ -663,6 +665,7 @@ impl Loop {
                     let Some(session) = self.connections.session(token) else { return };
                     session.channel.outbox().note_sent(sent);
                     session.stalled_since_ms = Some(now_ms);
+                    session.has_waited = true;
                     let stall_timeout_ms = session.channel.settings.write_stall_timeout_ms;
                     self.set_deadline(token, now_ms + stall_timeout_ms);
                     return;

@@ -1,6 +1,7 @@
 //! One request's way through the application.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -31,7 +32,13 @@ impl Application {
 
     /// Answers a request. Its thread may be a loop's, or a worker's; it waits for the GIL here.
     pub(crate) fn answer(&self, request: &mut Request) -> Response {
-        let mut answer = || attached(|py| self.answer_attached(py, request));
+        let asked = Instant::now();
+        let mut answer = || {
+            attached(|py| {
+                tayet::excuse_wait(asked.elapsed());
+                self.answer_attached(py, request)
+            })
+        };
         match &self.watch {
             Some(watch) => watch.call(answer),
             None => answer(),
@@ -86,16 +93,14 @@ fn respond(
     {
         let head = start.take_head()?;
         let length = head.content_length().unwrap_or(rest.length);
-        if is_head || head.has_no_body() {
-            iterable.close(py);
-            return Ok(bodiless(*head, Some(length)));
-        }
-        let body = Body::from_writer_sized(length, move |out| {
-            let sent = rest.send(length, out);
-            attached(|py| iterable.close(py));
-            sent
+        // What is sent has been opened anew, so the application's file is done with.
+        iterable.close(py);
+        let is_bodiless = is_head || head.has_no_body();
+        return Ok(if is_bodiless {
+            bodiless(*head, Some(length))
+        } else {
+            head.with_body(rest.body(length))
         });
-        return Ok(head.with_body(body));
     }
     let first = iterable.next(py)?;
     let head = start.take_head()?;

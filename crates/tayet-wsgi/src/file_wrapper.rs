@@ -1,12 +1,12 @@
 //! `wsgi.file_wrapper` (PEP 3333, "Optional Platform-Specific File Handling").
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tayet::BodyWriter;
+use tayet::Body;
 
 /// Bytes that are read of a file at once when it is iterated over, unless the application says otherwise.
 const DEFAULT_BLOCK_BYTES: usize = 8 * 1024;
@@ -56,9 +56,10 @@ impl FileWrapper {
     }
 }
 
-/// A regular file from a position on, with a position of its own.
+/// A regular file from a position on.
 pub(crate) struct FileRest {
     file: File,
+    position: u64,
     /// Bytes from there to the end.
     pub(crate) length: u64,
 }
@@ -66,17 +67,14 @@ pub(crate) struct FileRest {
 impl FileRest {
     fn new(descriptor: i32, position: u64) -> io::Result<Option<Self>> {
         // Opened anew: the application's descriptor stays the application's, to close and to seek in as it likes.
-        let mut file = File::open(format!("/proc/self/fd/{descriptor}"))?;
+        let file = File::open(format!("/proc/self/fd/{descriptor}"))?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Ok(None);
-        }
-        file.seek(SeekFrom::Start(position))?;
-        Ok(Some(Self { file, length: metadata.len().saturating_sub(position) }))
+        let length = metadata.len().saturating_sub(position);
+        Ok(metadata.is_file().then_some(Self { file, position, length }))
     }
 
-    /// Sends the first `length` bytes.
-    pub(crate) fn send(self, length: u64, out: &mut BodyWriter<'_>) -> io::Result<()> {
-        io::copy(&mut self.file.take(length), out).map(drop)
+    /// The first `length` bytes.
+    pub(crate) fn body(self, length: u64) -> Body {
+        Body::from_file(self.file, self.position..self.position.saturating_add(length))
     }
 }

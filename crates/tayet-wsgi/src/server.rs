@@ -7,7 +7,8 @@ use std::time::Duration;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tayet::{
-    AccessLog, AccessLogFormat, Address, Config, ConfigError, Error, Handler, Request, Router, ServerHandle,
+    AccessLog, AccessLogFormat, Address, Config, ConfigError, Error, Files, Handler, Request, Router,
+    ServerHandle,
 };
 
 use crate::application::Application;
@@ -39,11 +40,12 @@ impl Server {
     /// configuration files. `timeout` in seconds is the time after which a client gets a 503 in place of an answer; 0 is
     /// none. `access_log` is a format and a file's path, or an empty one for the standard output. `supervisor` is a pipe on
     /// which it is told that the process is to be replaced, by `max_requests`, `max_rss_bytes` or a call that is past its
-    /// time.
+    /// time. `static_files` are prefixes of paths with the directories that are served below them.
     #[new]
     #[pyo3(signature = (
         application, descriptors, settings, *, variables=Vec::new(), script_name="", multiprocess=false,
-        multithread=true, timeout=0.0, access_log=None, supervisor=None, max_requests=0, max_rss_bytes=0
+        multithread=true, timeout=0.0, access_log=None, supervisor=None, max_requests=0, max_rss_bytes=0,
+        static_files=Vec::new()
     ))]
     // Keyword arguments of a Python signature.
     #[allow(clippy::too_many_arguments)]
@@ -61,6 +63,7 @@ impl Server {
         supervisor: Option<i32>,
         max_requests: u64,
         max_rss_bytes: u64,
+        static_files: Vec<(String, String)>,
     ) -> PyResult<Self> {
         let surroundings = Surroundings {
             script_name: script_name.trim_end_matches('/').to_owned(),
@@ -75,6 +78,9 @@ impl Server {
         let application = Application::new(application, Environ::new(py, surroundings)?, watch);
         let reopen = Reopen::default();
         let mut router = router(application, timeout);
+        for (prefix, directory) in static_files {
+            router = mount(router, &prefix, &directory)?;
+        }
         if let Some((format, path)) = access_log {
             router = router.layer(open_access_log(&format, &path, &reopen)?);
         }
@@ -145,6 +151,15 @@ fn router(application: Application, timeout: Duration) -> Router {
         Duration::ZERO => Router::new().fallback(answer),
         timeout => Router::new().fallback(answer.timeout(timeout)),
     }
+}
+
+fn mount(router: Router, prefix: &str, directory: &str) -> PyResult<Router> {
+    if !prefix.starts_with('/') || prefix.contains(['{', '*']) || prefix.len() < 2 {
+        return Err(PyValueError::new_err(format!("{prefix:?} is no path below which files can be served")));
+    }
+    let files = Files::open(directory)
+        .map_err(|error| PyOSError::new_err(format!("cannot serve the files of {directory}: {error}")))?;
+    Ok(router.nest(prefix.trim_end_matches('/'), files))
 }
 
 fn config(variables: Vec<(String, String)>, settings: &[(String, String)]) -> PyResult<Config> {

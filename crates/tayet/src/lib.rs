@@ -132,7 +132,7 @@ pub use tayet_engine::{
     EventStream, ExecutionModel, Histogram, InvalidAddress, InvalidExecutionModel, InvalidIoDriver,
     InvalidLimit, IoDriver, Limits, Message, MetricsSnapshot, PeerAddress, Pin, Publication, Refusal, Replay,
     Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics, SendError, SendPolicy, Text,
-    TopicError, TopicLimits, Topics, WebSocket, WebSocketError, WebSocketHandler, websocket,
+    TopicError, TopicLimits, Topics, WebSocket, WebSocketError, WebSocketHandler, excuse_wait, websocket,
 };
 
 pub use config::{Config, ConfigError};

@@ -46,6 +46,7 @@ examples! {
     metrics_and_health: "14_metrics_and_health"
     behind_a_proxy: "15_behind_a_proxy"
     testing: "16_testing"
+    static_files: "17_static_files"
     forms_with_files: "20_forms_with_files"
     compression: "21_compression"
 }

@@ -118,7 +118,7 @@ fn gather(
     for (process, &sockets) in (0..).zip(shares) {
         harness.check_interrupt()?;
         let available = available_bytes()?;
-        if available < MIN_AVAILABLE_BYTES + u64::from(sockets) * MAX_BYTES_PER_SOCKET {
+        if !fits(sockets, available) {
             eprintln!("bench: only {} MB are free, so there will be no more sockets", available / 1_000_000);
             break;
         }
@@ -132,6 +132,11 @@ fn gather(
         bar.end();
     }
     Ok(pairs)
+}
+
+/// Whether so many more sockets leave the machine enough of the `available` bytes.
+fn fits(sockets: u32, available: u64) -> bool {
+    available >= MIN_AVAILABLE_BYTES + u64::from(sockets) * MAX_BYTES_PER_SOCKET
 }
 
 impl Pair {
@@ -202,6 +207,13 @@ mod tests {
     fn pings_wait_until_all_are_open() {
         let after = |sockets| Idle { sockets, deflate: false }.ping_after().as_secs();
         assert_eq!([after(18_000), after(1_000_000)], [18, 215]);
+    }
+
+    #[test]
+    fn sockets_that_would_leave_the_machine_too_little_memory_are_not_opened() {
+        let needed = MIN_AVAILABLE_BYTES + 18_000 * MAX_BYTES_PER_SOCKET;
+        assert!(fits(18_000, needed));
+        assert!(!fits(18_000, needed - 1));
     }
 
     #[test]

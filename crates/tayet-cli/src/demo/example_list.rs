@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 16] = [
+const EXAMPLES: [(&str, &str); 19] = [
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -38,6 +38,12 @@ const EXAMPLES: [(&str, &str); 16] = [
         "Behind a reverse proxy: who asks, for which host and by which scheme, and nobody can pretend.",
     ),
     ("16_testing", "Testing an application, without a socket and over one."),
+    (
+        "17_static_files",
+        "Files: a directory, one of its parts with rules of its own, and a single file that a handler chooses.",
+    ),
+    ("20_forms_with_files", "A form with files, each written to disk while it arrives."),
+    ("21_compression", "Answers that are compressed as the client prefers, and uploads that were."),
 ];
 
 /// A list item for each example.

@@ -226,8 +226,10 @@ impl Outbox {
         if outgoing.remaining() > 0 {
             return Some(outgoing);
         }
-        self.queue = VecDeque::new();
-        self.writer = Writer::Anyone;
+        if let Writer::Loop = self.writer {
+            self.queue = VecDeque::new();
+            self.writer = Writer::Anyone;
+        }
         None
     }
 

@@ -268,6 +268,7 @@ fn every_message_comes_back_once_in_order_and_every_socket_is_closed_once() {
         }
         assert_eq!(stage.busy_workers(), 0);
         assert_eq!(stage.shared.homes[0].topics.count(), 0);
+        assert!(stage.net.elapsed() <= ms(20_200), "nothing is left to be waited for");
     });
 }
 
@@ -318,6 +319,9 @@ fn a_publication_reaches_all_members_in_one_order() {
             }
         }
         assert_eq!(stage.shared.homes[0].topics.count(), 0, "all have left");
+        let longest =
+            ms(4_000 + stage.shared.limits.shutdown_grace_ms + stage.shared.limits.close_timeout_ms);
+        assert!(stage.net.elapsed() <= longest + ms(300), "it took until {:?}", stage.net.elapsed());
     });
 }
 
