@@ -3,38 +3,29 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 
-import axe from "axe-core";
-import { chromium } from "playwright-core";
-
+import { TIMEOUT_MS, Watched, expectAccessible, expectToFit, launch } from "./browser.mjs";
 import { Server } from "./server.mjs";
 
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const TIMEOUT_MS = 60_000;
 // Far more than a server with a thread or two could have in flight.
 const SLOW_REQUESTS = 64;
 
 describe("the demo", { timeout: 5 * TIMEOUT_MS }, () => {
-  let server, browser, page, complaints, foreign;
+  let server, browser, watched, page;
 
   before(async () => {
     server = await Server.start();
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    browser = await launch();
   });
 
   beforeEach(async () => {
-    [complaints, foreign] = [[], []];
     page = await browser.newPage();
-    page.setDefaultTimeout(TIMEOUT_MS);
-    page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-    page.on("request", (request) => request.url().startsWith(server.url) || foreign.push(request.url()));
+    watched = new Watched(page, server.url);
     await page.goto(server.url);
   });
 
   afterEach(async () => {
     await page.close();
-    assert.deepEqual(complaints, [], "the browser has something to complain of");
-    assert.deepEqual(foreign, [], "the page asked somebody else for something");
+    watched.check();
   });
 
   after(async () => {
@@ -110,8 +101,8 @@ describe("the demo", { timeout: 5 * TIMEOUT_MS }, () => {
     await page.getByRole("button", { name: "Make a mistake" }).click();
     await page.locator("#api-response").filter({ hasText: "422 Unprocessable Entity" }).filter({ hasText: "metres" }).waitFor();
     // The browser logs every status that is an error.
-    assert.equal(complaints.length, 1);
-    assert.match(complaints.pop(), /status of 422/);
+    assert.equal(watched.complaints.length, 1);
+    assert.match(watched.complaints.pop(), /status of 422/);
   });
 
   test("lists the examples and its other pages", async () => {
@@ -129,29 +120,46 @@ describe("the demo", { timeout: 5 * TIMEOUT_MS }, () => {
       await page.emulateMedia({ colorScheme });
       await page.getByRole("button", { name: "List all" }).click();
       await page.locator("#routes tr").first().waitFor();
-      await page.evaluate(axe.source);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      const found = violations.flatMap(({ help, nodes }) => nodes.map((node) => `${help}: ${node.target}`));
-      assert.deepEqual(found, []);
+      await expectAccessible(page);
     });
   }
 
   for (const width of [320, 768, 1280]) {
-    test(`fits a window ${width} pixels wide`, async () => {
-      await page.setViewportSize({ width, height: 800 });
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-    });
+    test(`fits a window ${width} pixels wide`, () => expectToFit(page, width));
   }
+
+  test("shows figures that move, and draws them", async () => {
+    const tile = (name) => page.locator(`[data-tile="${name}"]`);
+    const answered = async () => Number((await tile("requests").textContent()).replaceAll(",", ""));
+    await page.locator("#pulse.up").waitFor();
+    const before = await answered();
+    await page.waitForFunction((before) => Number(document.querySelector('[data-tile="requests"]').textContent.replaceAll(",", "")) > before, before);
+    await tile("p99").filter({ hasText: /^[\d.]+(ms|s)$/ }).waitFor();
+    await tile("rate").filter({ hasText: /^[1-9]/ }).waitFor();
+    await tile("memory").filter({ hasText: /^[\d.]+MB$/ }).waitFor();
+    await tile("sessions").filter({ hasText: /^[1-9]/ }).waitFor();
+    const points = await page.locator('[data-tile="requests"] + dd .trace').getAttribute("d");
+    assert.ok(points.split("L").length >= 2, points);
+  });
+
+  test("shows one who comes what the figures were", async () => {
+    await page.waitForFunction(() => document.querySelector('[data-tile="requests"] + dd .trace').getAttribute("d")?.split("L").length >= 4);
+    const other = await browser.newPage();
+    await other.goto(server.url);
+    await other.locator("#pulse.up").waitFor();
+    const points = await other.locator('[data-tile="requests"] + dd .trace').getAttribute("d");
+    assert.ok(points.split("L").length >= 4, points);
+    await other.close();
+  });
 
   test("says so when the server is gone, and goes on when it is back", async () => {
     const own = await Server.start();
     const other = await browser.newPage();
     await other.goto(own.url);
     await other.locator("#pulse.up").waitFor();
-    await other.route("**/api/**", (route) => route.abort());
+    await own.stop();
     await other.locator("#pulse.down").waitFor();
-    await other.unroute("**/api/**");
+    await own.startAgain();
     await other.locator("#pulse.up").waitFor();
     await other.close();
     await own.stop();

@@ -38,6 +38,12 @@ export class Server {
     throw new Error(`${PROGRAM} ended before it listened`);
   }
 
+  /** Starts it again where it was. */
+  async startAgain() {
+    const { process } = await Server.start("--listen", new URL(this.url).host);
+    this.process = process;
+  }
+
   /** Ends it whatever it is doing. */
   async kill() {
     const ended = once(this.process, "exit");

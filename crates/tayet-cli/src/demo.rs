@@ -1,5 +1,6 @@
 //! The demo: one page that shows what the server does.
 
+mod chat;
 mod example_list;
 mod figures;
 mod orders;
@@ -10,7 +11,7 @@ mod probes;
 use tayet::metrics::Metrics;
 use tayet::{Config, Router, Server, health};
 
-use self::figures::Started;
+use self::figures::Source;
 use self::orders::Orders;
 use self::pressure::Pressure;
 use crate::options::DemoOptions;
@@ -33,7 +34,8 @@ fn router(metrics: Metrics) -> Router {
         .merge(upload_page::assets())
         .merge(probes::router())
         .merge(pressure::router().with_state(pressure.clone()))
-        .merge(figures::router().with_state((Started::now(), pressure)))
+        .merge(figures::router().with_state(Source::new(pressure)))
+        .merge(chat::router())
         .nest("/api/orders", orders::router().with_state(Orders::default()))
         .get("/metrics", metrics)
         .get("/healthz", health::live)

@@ -1,5 +1,6 @@
 //! One connection, as its loop sees it.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tayet_http1 as http1;
@@ -40,7 +41,7 @@ pub(crate) struct Timing {
     /// When to look at it, if nothing happens before.
     pub(crate) deadline_ms: u64,
     /// The tick of the timer's entry that is the connection's; earlier entries that were replaced are ignored.
-    pub(crate) timer_tick: Option<u64>,
+    pub(crate) timer_tick: Option<NonZeroU64>,
 }
 
 /// What a connection is doing.
@@ -179,6 +180,10 @@ impl Table {
     pub(crate) fn next_token(&mut self) -> Token {
         if self.free.is_empty() {
             self.free.push(self.places.len() as u32);
+            if self.places.len() == self.places.capacity() {
+                // Growing by an eighth, not by doubling: there may be a hundred thousand.
+                self.places.reserve_exact(self.places.len() / 8 + 1);
+            }
             self.places.push(Place { generation: 0, occupant: Occupant::Nobody });
         }
         let index = *self.free.last().expect("just filled");

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -587,8 +588,8 @@ impl Loop {
         let Some(timing) = self.connections.timing(token) else { return };
         timing.deadline_ms = deadline_ms;
         let due_tick = deadline_ms.div_ceil(tayet_net::TICK_MS);
-        if timing.timer_tick.is_none_or(|tick| due_tick < tick) {
-            timing.timer_tick = Some(self.timers.schedule(token, deadline_ms));
+        if timing.timer_tick.is_none_or(|tick| due_tick < tick.get()) {
+            timing.timer_tick = NonZeroU64::new(self.timers.schedule(token, deadline_ms));
         }
     }
 
@@ -597,7 +598,7 @@ impl Loop {
         while let Some((tick, tokens)) = self.timers.expire(self.now_ms) {
             for token in tokens {
                 let Some(timing) = self.connections.timing(token) else { continue };
-                if timing.timer_tick != Some(tick) {
+                if timing.timer_tick != NonZeroU64::new(tick) {
                     continue;
                 }
                 timing.timer_tick = None;

@@ -40,23 +40,30 @@ pub(crate) struct Session {
     has_ended: bool,
     /// [`SocketEvent::Close`] is under way or has been handled.
     has_told_close: bool,
-    /// How the peer has ended what it says; told when all before it has been handled.
-    ending: Option<Ending>,
     /// A ping is out, and nothing has come since.
     is_pinged: bool,
-    /// What waits for the handler.
-    events: VecDeque<SocketEvent>,
-    event_bytes: usize,
-    /// Received and not looked at.
-    backlog: Vec<u8>,
+    /// `None` while nothing waits, as in most sessions most of the time.
+    waiting: Option<Box<Waiting>>,
     /// The topics that it is in, by number, and its place among their members in this loop.
     pub(crate) memberships: Vec<Membership>,
     received_ms: u64,
     /// What is being sent has had to wait.
     has_waited: bool,
+    pub(crate) timing: Timing,
+}
+
+/// What of a session has to wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// For the handler.
+    events: VecDeque<SocketEvent>,
+    event_bytes: usize,
+    /// Received and not looked at.
+    backlog: Vec<u8>,
+    /// How the peer has ended what it says; told when all before it has been handled.
+    ending: Option<Ending>,
     /// Since when the kernel has taken nothing of what the loop sends.
     stalled_since_ms: Option<u64>,
-    pub(crate) timing: Timing,
 }
 
 /// A session's place in a topic.
@@ -73,7 +80,7 @@ enum Stage {
     Closing,
     /// Everything is said; what still comes is thrown away, so that closing does not reset what was sent last.
     Lingering {
-        budget_bytes: usize,
+        budget_bytes: u32,
         is_shut: bool,
     },
     /// The socket is closed; the handler is still to learn of it.
@@ -100,44 +107,71 @@ impl Session {
             is_paused: false,
             has_ended: false,
             has_told_close: false,
-            ending: None,
             is_pinged: false,
-            events: VecDeque::new(),
-            event_bytes: 0,
-            backlog: Vec::new(),
+            waiting: None,
             memberships: Vec::new(),
             received_ms: now_ms,
             has_waited: false,
-            stalled_since_ms: None,
             timing: Timing::default(),
         }
     }
 
+    fn waiting(&mut self) -> &mut Waiting {
+        self.waiting.get_or_insert_default()
+    }
+
+    /// Gives the room for what waits back when nothing does.
+    fn release_waiting(&mut self) {
+        self.waiting.take_if(|waiting| {
+            let is_stalled = waiting.stalled_since_ms.is_some();
+            waiting.events.is_empty() && waiting.backlog.is_empty() && waiting.ending.is_none() && !is_stalled
+        });
+    }
+
     fn push(&mut self, event: SocketEvent) {
-        self.event_bytes += event.len() + EVENT_BYTES;
-        self.events.push_back(event);
+        let waiting = self.waiting();
+        waiting.event_bytes += event.len() + EVENT_BYTES;
+        waiting.events.push_back(event);
     }
 
     fn pop(&mut self) -> Option<SocketEvent> {
-        let event = self.events.pop_front()?;
-        self.event_bytes -= event.len() + EVENT_BYTES;
-        if self.events.is_empty() {
-            self.events = VecDeque::new();
-        }
+        let waiting = self.waiting.as_mut()?;
+        let event = waiting.events.pop_front()?;
+        waiting.event_bytes -= event.len() + EVENT_BYTES;
         Some(event)
     }
 
-    /// All that waits, behind `first`.
+    /// All that waits for the handler, behind `first`.
     fn batch(&mut self, first: SocketEvent) -> VecDeque<SocketEvent> {
-        let mut batch = std::mem::take(&mut self.events);
-        self.event_bytes = 0;
+        let mut batch = VecDeque::new();
+        if let Some(waiting) = &mut self.waiting {
+            batch = std::mem::take(&mut waiting.events);
+            waiting.event_bytes = 0;
+        }
         batch.push_front(first);
         batch
     }
 
+    fn has_backlog(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| !waiting.backlog.is_empty())
+    }
+
+    fn take_backlog(&mut self) -> Vec<u8> {
+        self.waiting.as_mut().map(|waiting| std::mem::take(&mut waiting.backlog)).unwrap_or_default()
+    }
+
+    fn has_ending(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.ending.is_some())
+    }
+
+    fn stalled_since_ms(&self) -> Option<u64> {
+        self.waiting.as_ref().and_then(|waiting| waiting.stalled_since_ms)
+    }
+
     /// Whether there is something to do as soon as the handler is done.
     fn has_more_to_do(&self) -> bool {
-        !self.events.is_empty() || !self.backlog.is_empty() || self.ending.is_some()
+        let has_events = self.waiting.as_ref().is_some_and(|waiting| !waiting.events.is_empty());
+        has_events || self.has_backlog() || self.has_ending()
     }
 
     fn is_lingering(&self) -> bool {
@@ -147,11 +181,12 @@ impl Session {
     /// Whether what comes may be looked at: not while too much waits for the handler, or for a peer that takes nothing of
     /// what it is sent.
     fn may_decode(&self, max_waiting_bytes: usize) -> bool {
-        if self.is_busy && self.event_bytes >= max_waiting_bytes {
+        let Some(waiting) = &self.waiting else { return true };
+        if self.is_busy && waiting.event_bytes >= max_waiting_bytes {
             return false;
         }
         let high_water_bytes = self.channel.settings.max_send_queue_bytes / 2;
-        self.stalled_since_ms.is_none() || self.channel.outbox().pending_bytes() <= high_water_bytes
+        waiting.stalled_since_ms.is_none() || self.channel.outbox().pending_bytes() <= high_water_bytes
     }
 
     /// Has the handler told of the end, once.
@@ -199,8 +234,8 @@ impl Loop {
     /// Bytes came for a session.
     pub(crate) fn begin_session_input(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
-        if !session.backlog.is_empty() {
-            session.backlog.extend_from_slice(self.driver.received());
+        if session.has_backlog() {
+            session.waiting().backlog.extend_from_slice(self.driver.received());
             return;
         }
         session.channel.outbox().cork(&mut self.out);
@@ -215,7 +250,7 @@ impl Loop {
             if let Some(event) = session.pop() {
                 return self.begin_event(token, event);
             }
-            if let Some(ending) = session.ending.take() {
+            if let Some(ending) = session.waiting.as_mut().and_then(|waiting| waiting.ending.take()) {
                 self.meet_ending(token, ending);
                 return Progress::Again;
             }
@@ -227,7 +262,7 @@ impl Loop {
         }
         match session.stage {
             Stage::Gone => Progress::Done,
-            _ if session.ending.is_some() => self.discard_session_input(token),
+            _ if session.has_ending() => self.discard_session_input(token),
             Stage::Lingering { .. } => self.discard_session_input(token),
             Stage::Open | Stage::Closing if session.may_decode(max_waiting_bytes) => self.decode(token),
             Stage::Open | Stage::Closing => Progress::Done,
@@ -256,7 +291,7 @@ impl Loop {
     pub(crate) fn take_up_session(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         session.channel.set_awaited(false);
-        let backlog = std::mem::take(&mut session.backlog);
+        let backlog = session.take_backlog();
         let is_paused = session.is_paused;
         if session.stage != Stage::Gone {
             session.channel.outbox().cork(&mut self.out);
@@ -276,17 +311,12 @@ impl Loop {
             session.channel.set_awaited(true);
             return;
         }
-        if !session.is_lingering() {
-            match input {
-                Input::Received => session.backlog.extend_from_slice(&self.driver.received()[read..]),
-                Input::Kept(mut bytes) => {
-                    bytes.drain(..read);
-                    session.backlog = bytes;
-                }
-            }
+        let rest = input.rest(self.driver.received(), read);
+        if !session.is_lingering() && !rest.is_empty() {
+            session.waiting().backlog = rest.to_vec();
         }
         session.channel.set_awaited(session.is_busy && session.has_more_to_do());
-        if !session.backlog.is_empty() {
+        if session.has_backlog() {
             if session.may_decode(max_waiting_bytes) {
                 // The loop was taken from its handler in the middle of the input.
                 self.ready.push_back(token);
@@ -296,7 +326,8 @@ impl Loop {
         }
         self.uncork(token);
         let Some(session) = self.connections.session(token) else { return };
-        if session.has_ended && session.backlog.is_empty() {
+        session.release_waiting();
+        if session.has_ended && !session.has_backlog() {
             self.session_met_end(token);
         }
     }
@@ -305,7 +336,7 @@ impl Loop {
     pub(crate) fn session_ended(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         session.has_ended = true;
-        if session.backlog.is_empty() {
+        if !session.has_backlog() {
             self.session_met_end(token);
         }
     }
@@ -313,7 +344,7 @@ impl Loop {
     /// The loop is to send what waits.
     pub(crate) fn flush_session(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
-        if session.stalled_since_ms.is_some() {
+        if session.stalled_since_ms().is_some() {
             return;
         }
         session.has_waited = true;
@@ -328,7 +359,7 @@ impl Loop {
     pub(crate) fn session_sent(&mut self, token: Token, mut outgoing: Outgoing, count: usize) {
         let Some(session) = self.connections.session(token) else { return };
         session.channel.outbox().note_sent(count);
-        session.stalled_since_ms = None;
+        session.waiting().stalled_since_ms = None;
         if outgoing.remaining() > 0 {
             self.send_for_session(token, outgoing);
         } else {
@@ -338,7 +369,7 @@ impl Loop {
         }
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return };
-        if !session.backlog.is_empty() && session.may_decode(max_waiting_bytes) {
+        if session.has_backlog() && session.may_decode(max_waiting_bytes) {
             self.ready.push_back(token);
         }
     }
@@ -373,7 +404,7 @@ impl Loop {
         let stall_timeout_ms = session.channel.settings.write_stall_timeout_ms;
         match session.stage {
             Stage::Gone => {}
-            _ if session.stalled_since_ms.is_some_and(|since_ms| since_ms + stall_timeout_ms <= now_ms) => {
+            _ if session.stalled_since_ms().is_some_and(|since_ms| since_ms + stall_timeout_ms <= now_ms) => {
                 self.shard.connections_timed_out.add(1);
                 self.close_session(token, Some(WebSocketError::WriteStall));
             }
@@ -390,7 +421,7 @@ impl Loop {
         }
         session.tell_close(error, Closed::abnormally());
         session.stage = Stage::Gone;
-        session.backlog = Vec::new();
+        session.take_backlog();
         session.receiver = None;
         session.channel.outbox().end();
         session.channel.set_awaited(true);
@@ -417,7 +448,7 @@ impl Loop {
             Stage::Closing => Some(now_ms + settings.close_timeout_ms),
             Stage::Lingering { .. } => Some(now_ms + linger_timeout_ms),
         };
-        let stall_ms = session.stalled_since_ms.map(|since_ms| since_ms + settings.write_stall_timeout_ms);
+        let stall_ms = session.stalled_since_ms().map(|since_ms| since_ms + settings.write_stall_timeout_ms);
         let ping_ms = (settings.ping_interval_ms > 0).then(|| {
             let pong_timeout_ms = if session.is_pinged { settings.pong_timeout_ms } else { 0 };
             session.received_ms + settings.ping_interval_ms + pong_timeout_ms
@@ -530,7 +561,7 @@ impl Loop {
             Ok(None) => Progress::Done,
             Ok(Some(frame)) => self.take_frame(token, frame),
             Err(failure) => {
-                session.ending = Some(Ending::Failure(failure));
+                session.waiting().ending = Some(Ending::Failure(failure));
                 Progress::Again
             }
         }
@@ -547,7 +578,7 @@ impl Loop {
                 session.push(SocketEvent::Message(message));
             }
             Frame::Ping(payload) => session.channel.pong(&payload),
-            Frame::Close(frame) => session.ending = Some(Ending::Goodbye(frame)),
+            Frame::Close(frame) => session.waiting().ending = Some(Ending::Goodbye(frame)),
             Frame::Message(_) | Frame::Pong(_) => {}
         }
         Progress::Again
@@ -577,10 +608,10 @@ impl Loop {
 
     /// Everything is said: the connection closes as soon as the peer has taken it.
     fn linger(&mut self, token: Token) {
-        let budget_bytes = self.shared.limits.max_linger_bytes;
+        let budget_bytes = self.shared.limits.max_linger_bytes.min(u32::MAX as usize) as u32;
         let Some(session) = self.connections.session(token) else { return };
         session.stage = Stage::Lingering { budget_bytes, is_shut: false };
-        session.backlog = Vec::new();
+        session.take_backlog();
         let is_flushed = session.channel.outbox().is_flushed();
         self.leave_topics(token);
         self.set_session_receiving(token, true);
@@ -596,8 +627,8 @@ impl Loop {
         current.read += length;
         let Some(session) = self.connections.session(token) else { return Progress::Done };
         if let Stage::Lingering { budget_bytes, .. } = &mut session.stage {
-            match budget_bytes.checked_sub(length) {
-                Some(left) => *budget_bytes = left,
+            match (*budget_bytes as usize).checked_sub(length) {
+                Some(left) => *budget_bytes = left as u32,
                 None => self.close_session(token, None),
             }
         }
@@ -608,10 +639,10 @@ impl Loop {
     fn session_met_end(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         match session.stage {
-            Stage::Open if session.ending.is_some() => {}
+            Stage::Open if session.has_ending() => {}
             // What came before is handled first.
             Stage::Open if session.is_busy => {
-                session.ending = Some(Ending::Silence);
+                session.waiting().ending = Some(Ending::Silence);
                 session.channel.set_awaited(true);
             }
             Stage::Open if session.receiver.is_some() => {
@@ -664,7 +695,7 @@ impl Loop {
                     let now_ms = self.now_ms;
                     let Some(session) = self.connections.session(token) else { return };
                     session.channel.outbox().note_sent(sent);
-                    session.stalled_since_ms = Some(now_ms);
+                    session.waiting().stalled_since_ms = Some(now_ms);
                     session.has_waited = true;
                     let stall_timeout_ms = session.channel.settings.write_stall_timeout_ms;
                     self.set_deadline(token, now_ms + stall_timeout_ms);
@@ -727,5 +758,16 @@ impl Loop {
             session.is_paused = !receiving;
             self.driver.set_receiving(token, receiving);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_session_is_small() {
+        assert!(size_of::<Session>() <= 136, "{} bytes", size_of::<Session>());
+        assert!(size_of::<Channel>() <= 248, "{} bytes", size_of::<Channel>());
     }
 }

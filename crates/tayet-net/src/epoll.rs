@@ -68,7 +68,7 @@ struct Source {
     finished: bool,
     /// In `ready`, for reading.
     queued: bool,
-    outgoing: Option<Outgoing>,
+    outgoing: Option<Box<Outgoing>>,
 }
 
 #[derive(Debug)]
@@ -205,7 +205,7 @@ impl Epoll {
                 source.outgoing = Some(outgoing);
                 None
             }
-            result => Some(finish_send(token, outgoing, result)),
+            result => Some(finish_send(token, *outgoing, result)),
         }
     }
 
@@ -292,6 +292,10 @@ impl Driver for Epoll {
         epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), flags)?;
         let index = token.index as usize;
         if index >= self.sources.len() {
+            if index >= self.sources.capacity() {
+                // Growing by an eighth, not by doubling: there may be a hundred thousand.
+                self.sources.reserve_exact(index / 8 + 1 + index - self.sources.len());
+            }
             self.sources.resize_with(index + 1, || None);
         }
         self.sources[index] = Some(Source {
@@ -320,7 +324,7 @@ impl Driver for Epoll {
         };
         match send_some(&source.socket, &outgoing) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                source.outgoing = Some(outgoing);
+                source.outgoing = Some(Box::new(outgoing));
                 Submitted::Pending
             }
             Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),

@@ -7,7 +7,7 @@ use crate::deflate_settings::DeflateAgreement;
 use crate::inflater::Inflater;
 use crate::window::Window;
 
-/// The inflaters that a [`Codec`] keeps for the next message, some 40 KiB each.
+/// The inflaters that a [`Codec`] keeps for the next message, some 48 KiB each.
 pub const MAX_IDLE_INFLATERS: usize = 4;
 
 /// The compressors that a [`Codec`] keeps for the next message, up to some 400 KiB each.
@@ -79,13 +79,22 @@ impl Codec {
         let mut compressor = self.lend_compressor(agreement.level(), window_bits);
         let is_smaller = compressor.compress(payload, &mut self.compressed);
         self.take_back_compressor(compressor);
-        is_smaller.then_some(&self.compressed[..])
+        self.compressed_if(is_smaller)
     }
 
     /// Compresses `payload` with a connection's own compressor. `None`: that would not make it smaller, and
     /// the compressor starts anew.
     pub(crate) fn compress_with(&mut self, compressor: &mut Compressor, payload: &[u8]) -> Option<&[u8]> {
-        compressor.compress(payload, &mut self.compressed).then_some(&self.compressed[..])
+        let is_smaller = compressor.compress(payload, &mut self.compressed);
+        self.compressed_if(is_smaller)
+    }
+
+    fn compressed_if(&mut self, is_smaller: bool) -> Option<&[u8]> {
+        if is_smaller {
+            return Some(&self.compressed);
+        }
+        self.release_compressed();
+        None
     }
 
     /// To be called when what `compress_*` gave has been used.

@@ -8,9 +8,9 @@
 //!
 //! It is strict: a peer that breaks the protocol gets a [`Failure`] with the close code that is due, as early
 //! as a byte can tell. How the input is cut makes no difference to the outcome. An idle connection is less
-//! than a hundred bytes and owns no memory, with compression too unless a context is taken over; a message
+//! than a hundred bytes and owns no memory, with compression too unless a context is taken over. A message
 //! that is being received costs memory in proportion to what has come of it, whatever its header claims, and
-//! inflating stops at the limit for messages.
+//! an inflater of some 48 KiB where it is compressed; inflating stops at the limit for messages.
 //!
 //! A handshake, a message and its echo:
 //!

@@ -64,6 +64,9 @@ use crate::{Context, Handler, IntoResponse, Problem, Request, Response, Router};
 ///
 /// A file that is changed in place while it is sent goes out as a mixture; write a new one and rename it. One that has become
 /// shorter ends the connection, since its length was promised.
+///
+/// The directory is opened once. A symbolic link in its own path that is set to another directory later, as some deployments do,
+/// is not noticed until the server starts again; links below it are.
 pub struct Files {
     root: Root,
     indexes: Vec<String>,

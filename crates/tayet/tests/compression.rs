@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 
 use tayet::testing::{TestClient, TestResponse};
 use tayet::{
-    AcceptEncoding, Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Handler, Method,
-    Request, Response, Router, StatusCode,
+    AcceptEncoding, Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Files, Handler,
+    Method, Request, Response, Router, StatusCode,
 };
 
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -318,6 +318,28 @@ fn a_body_that_is_compressed_twice_is_so_once() {
     let app = Router::new().get("/", || text(5000)).layer(Compression::new()).layer(Compression::new());
     let response = TestClient::new(app).get("/").header("Accept-Encoding", "gzip").send();
     assert_eq!(decoded(ContentCoding::Gzip, response.bytes()).len(), 5000);
+}
+
+#[test]
+fn a_file_keeps_its_validators_and_its_ranges() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = "warp and weft ".repeat(20_000);
+    std::fs::write(directory.path().join("a.txt"), &content).unwrap();
+    let files = Files::open(directory.path()).unwrap();
+    let client = TestClient::new(Router::new().nest("/", files).layer(Compression::new()));
+    let get = || client.get("/a.txt").header("Accept-Encoding", "gzip");
+    let whole = get().send();
+    assert_eq!(decoded(ContentCoding::Gzip, whole.bytes()), content.as_bytes());
+    let tag = whole.header("etag").unwrap();
+    assert!(tag.starts_with("W/\""), "{tag}");
+    let unchanged = get().header("If-None-Match", tag).send();
+    assert_eq!((unchanged.status(), unchanged.header("etag")), (StatusCode::NOT_MODIFIED, Some(tag)));
+    let part = get().header("Range", "bytes=5-7").send();
+    assert_eq!((part.status(), part.bytes()), (StatusCode::PARTIAL_CONTENT, &b"and"[..]));
+    assert_eq!(part.header("content-encoding"), None);
+    // Ranges of other bytes than those that the client has.
+    let stale = get().header("Range", "bytes=5-7").header("If-Range", tag).send();
+    assert_eq!((stale.status(), stale.header("content-encoding")), (StatusCode::OK, Some("gzip")));
 }
 
 fn decompressing(decompression: Decompression) -> TestClient {

@@ -1,40 +1,55 @@
 //! The server's own figures, as the page shows them.
 
+mod rates;
+mod ticker;
+
+use std::fs;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tayet::{Json, RouteMetrics, Router, ServerHandle, State};
+use tayet::{Json, MetricsSnapshot, RouteMetrics, Router, ServerHandle, State};
 
+use self::ticker::Ticker;
 use super::pressure::Pressure;
 
-pub(crate) fn router() -> Router<(Started, Pressure)> {
-    Router::new().get("/api/server", figures)
+pub(crate) fn router() -> Router<Source> {
+    Router::new().get("/api/server", figures).get("/figures/events", ticker::events)
 }
 
-/// When the server started.
-#[derive(Clone, Copy)]
-pub(crate) struct Started(Instant);
+/// Where those figures come from that the server does not count.
+#[derive(Clone)]
+pub(crate) struct Source {
+    started: Instant,
+    pressure: Pressure,
+    ticker: Arc<Ticker>,
+}
 
-impl Started {
-    pub(crate) fn now() -> Self {
-        Self(Instant::now())
+impl Source {
+    /// The server starts now.
+    pub(crate) fn new(pressure: Pressure) -> Self {
+        Self { started: Instant::now(), pressure, ticker: Arc::default() }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Figures {
     uptime_s: u64,
     requests: u64,
     connections: u64,
+    /// WebSockets and streams of events.
+    sessions: u64,
     threads: u64,
     threads_busy: u64,
     queued: u64,
     takeovers: u64,
+    /// What of the process lies in memory, if the system says so.
+    memory_bytes: Option<u64>,
     slow_clients: usize,
     routes: Vec<RouteFigures>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct RouteFigures {
     route: String,
     requests: u64,
@@ -44,29 +59,36 @@ struct RouteFigures {
 }
 
 /// Where a route's handler runs, as the server has learned it.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum RunsOn {
     Loop,
     Pool,
 }
 
-fn figures(State((started, pressure)): State<(Started, Pressure)>, server: ServerHandle) -> Json<Figures> {
-    let metrics = server.metrics();
-    let mut routes: Vec<_> =
-        metrics.routes.iter().map(RouteFigures::new).filter(|route| route.requests > 0).collect();
-    routes.sort_by(|a, b| a.route.cmp(&b.route));
-    Json(Figures {
-        uptime_s: started.0.elapsed().as_secs(),
-        requests: routes.iter().map(|route| route.requests).sum(),
-        connections: metrics.connections_open,
-        threads: metrics.threads,
-        threads_busy: metrics.threads_busy,
-        queued: metrics.queue_length,
-        takeovers: metrics.takeovers,
-        slow_clients: pressure.running(),
-        routes,
-    })
+fn figures(State(source): State<Source>, server: ServerHandle) -> Json<Figures> {
+    Json(Figures::new(&server.metrics(), &source))
+}
+
+impl Figures {
+    fn new(metrics: &MetricsSnapshot, source: &Source) -> Self {
+        let mut routes: Vec<_> =
+            metrics.routes.iter().map(RouteFigures::new).filter(|route| route.requests > 0).collect();
+        routes.sort_by(|a, b| a.route.cmp(&b.route));
+        Self {
+            uptime_s: source.started.elapsed().as_secs(),
+            requests: routes.iter().map(|route| route.requests).sum(),
+            connections: metrics.connections_open,
+            sessions: metrics.sessions_open,
+            threads: metrics.threads,
+            threads_busy: metrics.threads_busy,
+            queued: metrics.queue_length,
+            takeovers: metrics.takeovers,
+            memory_bytes: resident_bytes(),
+            slow_clients: source.pressure.running(),
+            routes,
+        }
+    }
 }
 
 impl RouteFigures {
@@ -84,4 +106,11 @@ impl RouteFigures {
 
 fn mean(sum: Duration, count: u64) -> Duration {
     sum.checked_div(count.try_into().unwrap_or(u32::MAX)).unwrap_or_default()
+}
+
+fn resident_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
 }

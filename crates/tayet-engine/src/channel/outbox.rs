@@ -26,7 +26,7 @@ pub(crate) struct Outbox {
     state: State,
     writer: Writer,
     /// What the loop sends next.
-    queue: VecDeque<Piece>,
+    queue: Queue,
     /// Bytes that the kernel has not taken yet.
     pending_bytes: usize,
     /// Rung when the kernel has taken some, for those who wait for room.
@@ -63,6 +63,14 @@ enum Writer {
     /// The loop, which is sending or has been told to.
     Loop,
 }
+
+/// Pieces in order. `None` while there are none, as is mostly so.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::box_collection,
+    reason = "a hundred thousand sockets have one, and it is empty in nearly all"
+)]
+struct Queue(Option<Box<VecDeque<Piece>>>);
 
 #[derive(Debug)]
 enum Piece {
@@ -101,7 +109,7 @@ impl Outbox {
             state: State::Open,
             pending_bytes: gathered.len(),
             writer: Writer::Corked(gathered),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             room: None,
             subscriptions: Vec::new(),
         }
@@ -132,7 +140,7 @@ impl Outbox {
     pub(crate) fn end(&mut self) {
         self.state = State::Ended;
         self.socket = None;
-        self.queue = VecDeque::new();
+        self.queue = Queue::default();
         self.pending_bytes = 0;
         self.ring();
     }
@@ -151,7 +159,7 @@ impl Outbox {
         }
         let buffer = match &mut self.writer {
             Writer::Corked(buffer) => buffer,
-            _ => last_gathered(&mut self.queue),
+            _ => self.queue.last_gathered(),
         };
         let length_before = buffer.len();
         let tail = frame(&mut self.framing, buffer).unwrap_or_default();
@@ -227,7 +235,7 @@ impl Outbox {
             return Some(outgoing);
         }
         if let Writer::Loop = self.writer {
-            self.queue = VecDeque::new();
+            self.queue = Queue::default();
             self.writer = Writer::Anyone;
         }
         None
@@ -275,14 +283,35 @@ impl Outbox {
     }
 }
 
-/// The piece at the end of the queue that more can be gathered into.
-fn last_gathered(queue: &mut VecDeque<Piece>) -> &mut Vec<u8> {
-    if !matches!(queue.back(), Some(Piece::Gathered(piece)) if piece.len() < MAX_PIECE_BYTES) {
-        queue.push_back(Piece::Gathered(Vec::new()));
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
     }
-    match queue.back_mut() {
-        Some(Piece::Gathered(piece)) => piece,
-        _ => unreachable!("just pushed"),
+
+    fn push_back(&mut self, piece: Piece) {
+        self.0.get_or_insert_default().push_back(piece);
+    }
+
+    fn push_front(&mut self, piece: Piece) {
+        self.0.get_or_insert_default().push_front(piece);
+    }
+
+    fn pop_front(&mut self) -> Option<Piece> {
+        let piece = self.0.as_mut()?.pop_front();
+        self.0.take_if(|pieces| pieces.is_empty());
+        piece
+    }
+
+    /// The piece at the end that more can be gathered into.
+    fn last_gathered(&mut self) -> &mut Vec<u8> {
+        let pieces = self.0.get_or_insert_default();
+        if !matches!(pieces.back(), Some(Piece::Gathered(piece)) if piece.len() < MAX_PIECE_BYTES) {
+            pieces.push_back(Piece::Gathered(Vec::new()));
+        }
+        match pieces.back_mut() {
+            Some(Piece::Gathered(piece)) => piece,
+            Some(Piece::Shared(_)) | None => unreachable!("just pushed"),
+        }
     }
 }
 

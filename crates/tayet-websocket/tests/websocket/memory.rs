@@ -1,7 +1,10 @@
 //! What connections cost in memory.
 
 use allocation_counter::{AllocationInfo, measure};
-use tayet_websocket::{Codec, DeflateSettings, Message, Receiver, Role, Sender};
+use tayet_websocket::{
+    Codec, DeflateSettings, MAX_IDLE_COMPRESSED_BYTES, MAX_IDLE_COMPRESSORS, MAX_IDLE_INFLATERS, Message,
+    Receiver, Role, Sender,
+};
 
 use crate::pair::{Pair, negotiate};
 use crate::support::{continuation, ping, text};
@@ -10,6 +13,11 @@ const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// What an allocation of a small fixed size may be, for instance for what is partial.
 const SMALL_BYTES: u64 = 1_024;
+
+/// What a codec's documentation says of each.
+const INFLATER_BYTES: i64 = 48 * 1024;
+const COMPRESSOR_BYTES: i64 = 400 * 1024;
+const SCRATCH_BYTES: i64 = 16 * 1024;
 
 /// Lets a receiver take `input`, and drops what comes of it.
 fn receive(receiver: &mut Receiver, input: &[u8], codec: &mut Codec) -> AllocationInfo {
@@ -141,4 +149,44 @@ fn an_idle_sender_keeps_nothing() {
         });
         assert_eq!(info.bytes_current, 0, "{server_no_context_takeover}");
     }
+}
+
+#[test]
+fn a_codec_keeps_so_many_inflaters_and_no_more() {
+    let settings = DeflateSettings { min_bytes: 1, ..DeflateSettings::default() };
+    let mut client = Pair::new(negotiate(&settings, &settings));
+    let frame = client.client.frame(&"words ".repeat(100).as_str().into(), &mut client.codec);
+    let mut codec = Codec::new();
+    let info = measure(|| {
+        // Each has its inflater while its message has come in part.
+        let mut pairs: Vec<_> = (0..2 * MAX_IDLE_INFLATERS).map(|_| Pair::new(client.agreement)).collect();
+        for pair in &mut pairs {
+            receive(&mut pair.server.receiver, &frame[..frame.len() - 1], &mut codec);
+        }
+        for pair in &mut pairs {
+            receive(&mut pair.server.receiver, &frame[frame.len() - 1..], &mut codec);
+        }
+    });
+    let max_bytes = MAX_IDLE_INFLATERS as i64 * INFLATER_BYTES + SCRATCH_BYTES;
+    assert!(info.bytes_max as i64 > max_bytes, "{info:?}");
+    assert!(info.bytes_current <= max_bytes, "{info:?}");
+}
+
+#[test]
+fn a_codec_keeps_so_many_compressors_and_no_more_than_some_room() {
+    let mut codec = Codec::new();
+    let mix = |n: u64| (n ^ n >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let noise: Vec<u8> = (0..4 << 20).map(|n| (mix(mix(n)) >> 56) as u8).collect();
+    let messages = [Message::from("words ".repeat(100_000)), Message::from(noise)];
+    let info = measure(|| {
+        for server_max_window_bits in 8..=15 {
+            let settings = DeflateSettings { server_max_window_bits, ..DeflateSettings::default() };
+            let mut pair = Pair::new(negotiate(&settings, &settings));
+            for message in &messages {
+                drop(pair.server.frame(message, &mut codec));
+            }
+        }
+    });
+    let max_bytes = MAX_IDLE_COMPRESSORS as i64 * COMPRESSOR_BYTES + MAX_IDLE_COMPRESSED_BYTES as i64;
+    assert!(info.bytes_current <= max_bytes + SMALL_BYTES as i64, "{info:?}");
 }

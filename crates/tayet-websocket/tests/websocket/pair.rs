@@ -7,6 +7,7 @@ use tayet_websocket::{
 use crate::support::{CLIENT, MAX_MESSAGE_BYTES};
 
 pub(crate) struct Pair {
+    pub(crate) agreement: Option<DeflateAgreement>,
     pub(crate) codec: Codec,
     pub(crate) server: End,
     pub(crate) client: End,
@@ -20,6 +21,7 @@ pub(crate) struct End {
 impl Pair {
     pub(crate) fn new(agreement: Option<DeflateAgreement>) -> Self {
         Self {
+            agreement,
             codec: Codec::new(),
             server: End::new(Role::Server, agreement),
             client: End::new(CLIENT, agreement),

@@ -87,7 +87,7 @@ proptest! {
     ) {
         let mut pair = Pair::new(client.and_then(|client| negotiate(&client, &server)));
         for step in &steps {
-            let Pair { codec, server, client } = &mut pair;
+            let Pair { codec, server, client, .. } = &mut pair;
             let (bytes, message, receiver) = match step {
                 Step::Up(message) => (client.frame(message, codec), message, server),
                 Step::Down(message) => (server.frame(message, codec), message, client),

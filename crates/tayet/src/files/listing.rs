@@ -293,6 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_of_too_many_entries_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::new(directory.path());
+        let read = || Listing::read(&root, b"", &root.open(b"").unwrap(), false).unwrap();
+        for n in 0..MAX_LISTED_ENTRIES {
+            File::create(directory.path().join(n.to_string())).unwrap();
+        }
+        let whole = read();
+        assert!(whole.items.len() == MAX_LISTED_ENTRIES && !whole.is_cut);
+        File::create(directory.path().join("one more")).unwrap();
+        let cut = read();
+        assert!(cut.items.len() == MAX_LISTED_ENTRIES && cut.is_cut);
+        let page = cut.page(b"", Order::of_query(None)).into_body().into_bytes(10 << 20).unwrap();
+        assert!(String::from_utf8_lossy(&page).contains("only 10000 entries are shown"));
+    }
+
+    #[test]
     fn the_trail_leads_up() {
         assert_eq!(trail(b""), "<a href=\"./\">/</a>");
         assert_eq!(trail(b"a/b"), "<a href=\"../../\">/</a><a href=\"../\">a/</a><a href=\"./\">b/</a>");

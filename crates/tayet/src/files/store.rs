@@ -301,3 +301,73 @@ impl Weighter<Box<[u8]>, Arc<Entry>> for ByBytes {
         forms.sum::<u64>() + path.len() as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn write(directory: &Path, name: &str, length: usize) {
+        let path = directory.join(name);
+        fs::write(&path, vec![b'x'; length]).unwrap();
+        let an_hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+        File::options().write(true).open(path).unwrap().set_modified(an_hour_ago).unwrap();
+    }
+
+    fn find(store: &Store, root: &Root, name: &str) -> Arc<Entry> {
+        let source = Source { root, cache_rules: &CacheRules::default(), is_precompressed: true };
+        store.find(source, name.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn files_up_to_the_limit_are_held() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::new(directory.path());
+        let store = Store::new(StoreLimits { max_file_bytes: 100, ..StoreLimits::default() });
+        write(directory.path(), "at", 100);
+        write(directory.path(), "past", 101);
+        let content = |name| find(&store, &root, name).plain.content(&root).unwrap();
+        assert!(matches!(content("at"), Content::Held(bytes) if bytes.len() == 100));
+        assert!(matches!(content("past"), Content::Open(_)));
+    }
+
+    #[test]
+    fn what_is_held_stays_within_its_limit() {
+        const MAX_BYTES: usize = 100_000;
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::new(directory.path());
+        let store = Store::new(StoreLimits { max_bytes: MAX_BYTES, ..StoreLimits::default() });
+        for n in 0..40 {
+            let name = format!("{n}");
+            write(directory.path(), &name, 10_000);
+            assert_eq!(find(&store, &root, &name).plain.representation.size_bytes, 10_000);
+            assert!(store.cache.weight() <= MAX_BYTES as u64, "{} bytes are held", store.cache.weight());
+        }
+        assert!(store.cache.weight() > 0);
+    }
+
+    #[test]
+    fn a_file_that_is_another_when_it_is_sent_is_not_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::new(directory.path());
+        let store = Store::new(StoreLimits { max_file_bytes: 0, ..StoreLimits::default() });
+        write(directory.path(), "a", 5);
+        let entry = find(&store, &root, "a");
+        assert!(entry.plain.content(&root).is_ok());
+        write(directory.path(), "a", 6);
+        assert!(entry.plain.content(&root).is_err());
+    }
+
+    #[test]
+    fn errors_say_what_they_say_of_the_path() {
+        let missing = |error: Errno| Missing::of(error.into());
+        for error in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV, Errno::NAMETOOLONG] {
+            assert!(matches!(missing(error), Missing::NotFound), "{error}");
+        }
+        assert!(matches!(missing(Errno::ACCESS), Missing::Forbidden));
+        assert!(matches!(missing(Errno::MFILE), Missing::Failed(_)));
+    }
+}

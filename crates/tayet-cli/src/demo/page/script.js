@@ -1,9 +1,11 @@
 // The live parts of the demo's page.
-"use strict";
+
+import { byId, figuresOf, svg } from "./dom.js";
+import { Figures } from "./figures.js";
+import { duration, showQuantity } from "./format.js";
 
 const FAST_PAUSE_MS = 100;
 const SLOW_PAUSE_MS = 0;
-const FIGURES_PAUSE_MS = 1_000;
 const RETRY_PAUSE_MS = 1_000;
 // Shorter than the lease that the server gives its clients.
 const PRESSURE_PAUSE_MS = 2_000;
@@ -15,9 +17,7 @@ const LEAST_MS = 0.1;
 const MOST_MS = 1_000;
 const MARKS_MS = [1, 10, 100, 1_000];
 
-const byId = (id) => document.getElementById(id);
 const pause = (ms) => new Promise((resume) => setTimeout(resume, ms));
-const grouped = new Intl.NumberFormat("en").format;
 
 // Asks one endpoint again and again, and shows how long it takes: by the browser's own record of each request, which does not
 // count how long this script had to wait for its turn.
@@ -49,14 +49,14 @@ class Probe {
   // What the server says of the same route.
   compare(routes) {
     const own = routes.find((route) => route.route === this.route);
-    if (own) showDuration(this.figures.mean, own.mean_us / 1_000);
+    if (own) showQuantity(this.figures.mean, duration(own.mean_us / 1_000));
   }
 
   show(now) {
     while (this.samples[0].at < now - WINDOW_MS) this.samples.shift();
     const sorted = this.samples.map((sample) => sample.ms).sort((a, b) => a - b);
-    showDuration(this.figures.p50, quantile(sorted, 0.5));
-    showDuration(this.figures.p99, quantile(sorted, 0.99));
+    showQuantity(this.figures.p50, duration(quantile(sorted, 0.5)));
+    showQuantity(this.figures.p99, duration(quantile(sorted, 0.99)));
     this.chart.draw(this.samples, now);
   }
 }
@@ -120,49 +120,6 @@ class Pressure {
   }
 }
 
-// What the server says of itself.
-class Figures {
-  constructor(probes) {
-    this.probes = probes;
-    this.pulse = byId("pulse");
-    this.text = byId("pulse-text");
-    this.tiles = figuresOf(byId("tiles"), "tile");
-    this.routes = byId("routes");
-    this.before = null;
-  }
-
-  async refresh() {
-    const response = await fetch("/api/server", { cache: "no-store" });
-    this.show(await response.json(), performance.now());
-    await pause(FIGURES_PAUSE_MS);
-  }
-
-  show(now, at) {
-    this.say("up", `Serving ${location.host} for ${spoken(now.uptime_s)}, ${grouped(now.slow_clients)} slow requests in flight`);
-    if (this.before && now.requests >= this.before.requests) {
-      const rate = (now.requests - this.before.requests) / ((at - this.before.at) / 1_000);
-      this.tiles.rate.textContent = grouped(Math.round(rate));
-    }
-    this.before = { requests: now.requests, at };
-    this.tiles.requests.textContent = grouped(now.requests);
-    this.tiles.threads.textContent = `${grouped(now.threads_busy)} / ${grouped(now.threads)}`;
-    this.tiles.takeovers.textContent = grouped(now.takeovers);
-    this.tiles.queued.textContent = grouped(now.queued);
-    this.tiles.connections.textContent = grouped(now.connections);
-    this.probes.forEach((probe) => probe.compare(now.routes));
-    this.routes.replaceChildren(...now.routes.map(routeRow));
-  }
-
-  lost() {
-    this.say("down", "The server does not answer. Start it again, and this page goes on.");
-  }
-
-  say(state, text) {
-    this.pulse.className = `pulse ${state}`;
-    this.text.textContent = text;
-  }
-}
-
 // The form that sends requests to the JSON API.
 class Workbench {
   static PRESETS = {
@@ -223,53 +180,8 @@ class Workbench {
   }
 }
 
-// The elements below `root` that are marked as figures, by their names.
-function figuresOf(root, kind) {
-  return Object.fromEntries([...root.querySelectorAll(`[data-${kind}]`)].map((element) => [element.dataset[kind], element]));
-}
-
 function quantile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
-
-function showDuration(element, ms) {
-  const [number, unit] = duration(ms).split(" ");
-  const unitElement = document.createElement("span");
-  unitElement.className = "unit";
-  unitElement.textContent = unit;
-  element.replaceChildren(number, unitElement);
-}
-
-function duration(ms) {
-  if (ms < 1) return `${ms.toFixed(2)} ms`;
-  if (ms < 100) return `${ms.toFixed(1)} ms`;
-  return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
-}
-
-function spoken(seconds) {
-  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
-  if (days) return `${days} d ${hours} h`;
-  if (hours) return `${hours} h ${minutes} min`;
-  return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
-}
-
-function routeRow(route) {
-  const row = document.createElement("tr");
-  const place = document.createElement("span");
-  place.className = `badge ${route.runs_on}`;
-  place.textContent = route.runs_on === "pool" ? "its own thread" : "the loop";
-  const name = document.createElement("code");
-  name.textContent = route.route;
-  const numbers = [grouped(route.requests), duration(route.mean_us / 1_000), grouped(route.takeovers)];
-  row.append(cell(name), cell(place), ...numbers.map((number) => cell(number, "number")));
-  return row;
-}
-
-function cell(content, className = "") {
-  const element = document.createElement("td");
-  element.className = className;
-  element.append(content);
-  return element;
 }
 
 function message(line, headers, body) {
@@ -285,14 +197,8 @@ function indented(text) {
   }
 }
 
-function svg(name, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [attribute, value] of Object.entries(attributes)) element.setAttribute(attribute, value);
-  return element;
-}
-
 // Does something again and again while the page is looked at, and after a pause where it fails.
-async function forever(act, failed = () => {}) {
+async function forever(act) {
   for (;;) {
     if (document.hidden) {
       await new Promise((resume) => document.addEventListener("visibilitychange", resume, { once: true }));
@@ -301,7 +207,6 @@ async function forever(act, failed = () => {}) {
     try {
       await act();
     } catch {
-      failed();
       await pause(RETRY_PAUSE_MS);
     }
   }
@@ -309,11 +214,10 @@ async function forever(act, failed = () => {}) {
 
 const fast = new Probe(byId("fast"), "/api/fast", FAST_PAUSE_MS);
 const slow = new Probe(byId("slow"), "/api/slow", SLOW_PAUSE_MS);
-const figures = new Figures([fast, slow]);
 const pressure = new Pressure();
+new Figures([fast, slow]);
 new Workbench();
 
 forever(() => pressure.renew());
 forever(() => fast.measure());
 forever(() => slow.measure());
-forever(() => figures.refresh(), () => figures.lost());
