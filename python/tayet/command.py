@@ -1,6 +1,5 @@
 """The command ``tayet-wsgi``."""
 
-import importlib.metadata
 import os
 import sys
 import traceback
@@ -25,6 +24,9 @@ def main(arguments=None):
 def run(arguments):
     """Runs the command; returns its exit code."""
     if "--version" in arguments:
+        # Imported where it is needed: every process of the server would keep it, and what it brings along, in memory.
+        import importlib.metadata
+
         print(f"tayet {importlib.metadata.version('tayet')}")
         return 0
     switches, settings = options.read(arguments)

@@ -1,7 +1,6 @@
 """From ``module:app`` to the application."""
 
 import ast
-import difflib
 import importlib
 import os
 import sys
@@ -82,6 +81,8 @@ def _attribute(module, node, expression):
 
 
 def _missing(module, holder, name):
+    import difflib
+
     candidates = [known for known in dir(holder) if not known.startswith("_") and callable(getattr(holder, known, None))]
     nearest = difflib.get_close_matches(name, candidates, n=1)
     where = f"the module {module.__name__!r} ({getattr(module, '__file__', 'built in')})"

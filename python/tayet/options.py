@@ -6,7 +6,6 @@ line (``--workers``).
 
 import argparse
 import os
-import runpy
 from dataclasses import dataclass
 
 from tayet.errors import CommandError
@@ -193,6 +192,8 @@ def read_file(path):
     source = f"the configuration file {path}"
     try:
         if path.endswith(".py"):
+            import runpy
+
             found = {name: value for name, value in runpy.run_path(path).items() if name in BY_NAME or name == "app"}
         else:
             found = _read_toml(path)

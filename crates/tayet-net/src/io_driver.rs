@@ -8,6 +8,16 @@ use crate::{Driver, Epoll, IoUring};
 
 /// How the sockets of a server are driven.
 ///
+/// On Linux 6.18, with two cores that the load generator shares, a short answer costs the same CPU by either: for 1, 64
+/// and 512 connections, single requests and 16 pipelined, medians lie between 0.96 and 1.06 of epoll's, but for some up to 1.17
+/// that the next run did not bear out. Io_uring needs a tenth of
+/// the system calls at 64 connections and a fortieth at 512 (0.2 and 0.07 a request in place of 2.1 and 2.7), so that it
+/// wins where each of them is dear, as under a tracer or a sandbox; and some 1 MiB of memory more for each loop.
+///
+/// With io_uring, a handler that loses its loop may find a system call of its own interrupted (`EINTR`), those that a signal
+/// would interrupt though it is caught: the kernel has its thread put away what it had begun for the loop. The standard
+/// library and most others just call again; what reads from a socket with a time-out may have to.
+///
 /// ```
 /// use tayet_net::IoDriver;
 ///
@@ -16,7 +26,7 @@ use crate::{Driver, Epoll, IoUring};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoDriver {
-    /// What serves best here: the default.
+    /// What serves best, as far as measured: epoll. The default.
     #[default]
     Auto,
     /// Epoll, which every kernel has.
