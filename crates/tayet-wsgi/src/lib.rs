@@ -2,10 +2,10 @@
 //!
 //! | to | go to |
 //! | --- | --- |
-//! | follow one request | [`application`], then [`environ`], [`start_response`] and [`iterable`] |
-//! | see what the application reads | [`input`] |
-//! | see how threads and the GIL go together | [`attachment`] |
-//! | start and stop | [`server`] |
+//! | follow one request | `application.rs`, then `environ.rs`, `start_response.rs` and `iterable.rs` |
+//! | see what the application reads | `input.rs` |
+//! | see how threads and the GIL go together | `attachment.rs` |
+//! | start and stop | `server.rs` |
 
 mod application;
 mod attachment;
