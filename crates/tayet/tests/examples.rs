@@ -1,7 +1,8 @@
 //! Every numbered example answers what its own documentation says.
 //!
 //! An example's doc comment has a console transcript: commands behind `$`, each followed by what it prints, where `...`
-//! stands for anything. The tests start the example on a free port and type the commands.
+//! stands for anything; a command that ends in a backslash goes on in the next line. The tests start the example on a free port
+//! and type the commands.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -47,8 +48,11 @@ examples! {
     behind_a_proxy: "15_behind_a_proxy"
     testing: "16_testing"
     static_files: "17_static_files"
+    websocket_echo: "18_websocket_echo"
+    websocket_chat: "19_websocket_chat"
     forms_with_files: "20_forms_with_files"
     compression: "21_compression"
+    server_sent_events: "22_server_sent_events"
 }
 
 #[test]
@@ -100,6 +104,7 @@ impl Transcript {
                 (Some(command), _) => {
                     steps.push(Step { command: command.to_owned(), expected: String::new() })
                 }
+                (None, Some(step)) if step.command.ends_with('\\') => step.command += &format!("\n{line}"),
                 (None, Some(step)) => step.expected += &format!("{line}\n"),
                 (None, None) => panic!("`{line}` answers no command"),
             }

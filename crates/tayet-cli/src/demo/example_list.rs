@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 19] = [
+const EXAMPLES: [(&str, &str); 22] = [
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -42,8 +42,14 @@ const EXAMPLES: [(&str, &str); 19] = [
         "17_static_files",
         "Files: a directory, one of its parts with rules of its own, and a single file that a handler chooses.",
     ),
+    ("18_websocket_echo", "A WebSocket that sends back what it gets, and a page to try it."),
+    ("19_websocket_chat", "A chat: WebSockets in a topic, and an HTTP request that speaks to all of them."),
     ("20_forms_with_files", "A form with files, each written to disk while it arrives."),
     ("21_compression", "Answers that are compressed as the client prefers, and uploads that were."),
+    (
+        "22_server_sent_events",
+        "Streams of server-sent events: from an iterator that takes its time, and from a topic.",
+    ),
 ];
 
 /// A list item for each example.
