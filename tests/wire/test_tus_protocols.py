@@ -198,9 +198,16 @@ def test_a_form_is_sent_by_curl(server: Server, tmp_path: Path) -> None:
     assert files(tmp_path / "files") == {"a.txt": b"hello", "b.bin": bytes(range(256))}
 
 
+def test_a_form_that_breaks_off_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    form = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nhello'
+    assert ask(server, "POST", "/files", form, Content_Type="multipart/form-data; boundary=x").status == 400
+    assert files(tmp_path / "files") == {}
+    assert ask(server, "POST", "/files", form, Content_Type="multipart/form-data").status == 400
+
+
 def test_a_plain_upload_that_is_too_large_leaves_nothing(server: Server, tmp_path: Path) -> None:
     assert ask(server, "PUT", "/files/a", bytes(1001)).status == 413
-    form = b'--x\r\nContent-Disposition: form-data; filename="a"\r\n\r\n' + bytes(1001) + b"\r\n--x--\r\n"
+    form = b'--x\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n' + bytes(1001) + b"\r\n--x--\r\n"
     refused = ask(server, "POST", "/files", form, Content_Type="multipart/form-data; boundary=x")
     assert refused.status == 413
     assert files(tmp_path / "files") == {}

@@ -1,9 +1,10 @@
 //! A body on its way into the store.
 
+use std::io::Read;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use tayet::{HeaderMap, RequestBody};
+use tayet::{HeaderMap, Part, RequestBody};
 
 use crate::active::{Lease, Session};
 use crate::clients::ClientUpload;
@@ -36,6 +37,12 @@ impl Source for RequestBody {
 
     fn trailers(&self) -> Option<&HeaderMap> {
         Self::trailers(self)
+    }
+}
+
+impl Source for Part<'_> {
+    fn read_some(&mut self, into: &mut [u8]) -> Result<usize, UploadError> {
+        self.read(into).map_err(UploadError::of_part)
     }
 }
 

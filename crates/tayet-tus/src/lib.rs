@@ -1,4 +1,41 @@
-//! Resumable uploads: tus 1.0, the IETF draft, ranges and plain ones, into one store.
+//! Large uploads that survive lost connections, restarts and full disks.
+//!
+//! [`Uploads`] is nested into a router and answers, below its prefix, whatever an upload may come by:
+//!
+//! | protocol | by what it is known | resumed by |
+//! | --- | --- | --- |
+//! | tus 1.0.0, with every extension | `Tus-Resumable: 1.0.0` | `HEAD`, then `PATCH` at `Upload-Offset` |
+//! | the IETF's draft "Resumable Uploads for HTTP", interop versions 3, 5, 6 and 8 | `Upload-Draft-Interop-Version` | the same |
+//! | ranges, in any order and in parallel | `Content-Range: bytes a-b/total` in `POST`, `PUT`, `PATCH` | `HEAD`, whose `Range` says what has come |
+//! | a multipart form | its `Content-Type` | - |
+//! | a file by its name: `curl -T FILE .../files/` | `PUT` | - |
+//!
+//! ```no_run
+//! use tayet::{Router, Server};
+//! use tayet_tus::Uploads;
+//!
+//! fn main() -> tayet::Result {
+//!     let app = Router::new().nest("/files", Uploads::new("uploads")?);
+//!     Server::new(app).bind("127.0.0.1:8080")?.run()
+//! }
+//! ```
+//!
+//! All of them write into one [`Store`]: by default a directory ([`DiskStore`]), in which a finished file has the name that its
+//! client gave it, and never that of another. What a store may be able to do beside the necessary is a trait of its own in
+//! [`store`]: a store without [`store::Concatenate`], say, is announced without that extension.
+//!
+//! # Who writes
+//!
+//! A request that writes to an upload holds a ticket, and shows it with each piece that it writes. A new request takes the
+//! ticket over when the old one has been silent for [`UploadLimits::takeover_silence_ms`], or at once when its client has asked
+//! for the offset: a connection that died without a word keeps nobody waiting, and can never write behind the back of the next
+//! one. One that is alive is not disturbed; the other gets a 423.
+//!
+//! # Not here yet
+//!
+//! The interim responses (104) of the IETF's draft, which the server cannot send from a handler: a client learns where its
+//! upload is from the final answer, so it creates it with `Upload-Complete: ?0` first if it wants to resume that request too.
+//! The draft lets a length that has been reached be unfinished until the client says so; here it is finished then.
 
 mod active;
 mod asked;
@@ -12,7 +49,6 @@ mod hooks;
 mod intake;
 mod limits;
 mod metadata;
-mod multipart;
 mod protocol;
 mod stats;
 mod stats_collector;

@@ -23,8 +23,8 @@ pub struct UploadLimits {
     pub max_parts: usize,
     /// Gaps and what is between them in an upload of ranges; past it the answer is 409. Default 4,096.
     pub max_ranges: usize,
-    /// Fields of a multipart form; past it the answer is 400. Default 1,000.
-    pub max_form_parts: usize,
+    /// Files in a multipart form; past it the answer is 413. Default 1,000.
+    pub max_form_files: usize,
     /// How long an unfinished upload, and each part of one, is kept when nothing comes. Default one day.
     pub lifetime_seconds: u64,
     /// How long a finished upload's name, and that of one that is gone, still means something. Default one day.
@@ -47,7 +47,7 @@ impl Default for UploadLimits {
             max_client_bytes_per_second: 0,
             max_parts: 1_000,
             max_ranges: 4_096,
-            max_form_parts: 1_000,
+            max_form_files: 1_000,
             lifetime_seconds: 24 * 60 * 60,
             record_lifetime_seconds: 24 * 60 * 60,
             sweep_interval_seconds: 60,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tayet::{BodyError, Error, IntoResponse, Problem, Response, StatusCode};
+use tayet::{BodyError, Error, IntoResponse, MultipartError, Problem, Response, StatusCode};
 
 use crate::active::{LeaseError, Locked};
 use crate::store::StoreError;
@@ -49,11 +49,22 @@ pub(crate) enum UploadError {
     NoRoom,
     /// The body did not come whole; the status is the body's.
     Body(BodyError),
+    /// The form is none, or costs more than it may; the status is the form's.
+    Form(MultipartError),
     /// A hook refused it; the status is the hook's.
     Refused(Error),
 }
 
 impl UploadError {
+    /// The error of a part that was read as [`std::io::Read`]: what it was is inside.
+    pub(crate) fn of_part(error: std::io::Error) -> Self {
+        let error = match error.downcast::<MultipartError>() {
+            Ok(form) => return Self::Form(form),
+            Err(error) => error,
+        };
+        error.downcast::<BodyError>().map_or_else(Self::from, Self::Body)
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -73,6 +84,7 @@ impl UploadError {
             Self::Unable(_) => StatusCode::NOT_IMPLEMENTED,
             Self::NoRoom => StatusCode::INSUFFICIENT_STORAGE,
             Self::Body(error) => error.status(),
+            Self::Form(error) => error.status(),
             Self::Refused(error) => error.status(),
         }
     }
@@ -104,6 +116,7 @@ impl fmt::Display for UploadError {
             Self::Store(_) => f.write_str("the upload could not be stored"),
             Self::NoRoom => f.write_str("there is no room left"),
             Self::Body(error) => error.fmt(f),
+            Self::Form(error) => error.fmt(f),
             Self::Refused(error) => error.fmt(f),
         }
     }

@@ -1,14 +1,13 @@
 //! Uploads without a protocol: multipart forms, and `PUT` of a file.
 
 use percent_encoding::percent_decode_str;
-use tayet::{IntoResponse, Json, Request, Response, StatusCode};
+use tayet::{IntoResponse, Json, Multipart, MultipartLimits, Request, Response, StatusCode};
 
 use crate::active::Session;
 use crate::asked::{Target, collection_path};
 use crate::fields::set;
 use crate::hooks::Action;
 use crate::intake::{Intake, Source};
-use crate::multipart::Multipart;
 use crate::stats::Listed;
 use crate::upload_error::UploadError;
 use crate::wanted_checksum::WantedChecksum;
@@ -27,28 +26,33 @@ pub(crate) fn answer_put(workshop: &Workshop, request: &mut Request, target: &Ta
 
 fn form(workshop: &Workshop, request: &mut Request) -> Result<Response, UploadError> {
     workshop.authorize(request, Action::Create)?;
-    let content_type = request.header("content-type").unwrap_or_default().to_owned();
     let intake = workshop.intake(request)?;
-    let mut body = request.take_body();
-    let mut multipart = Multipart::new(&mut body, &content_type)?;
+    let body = request.take_body();
+    let mut form = Multipart::new(request.header("content-type"), body)
+        .map_err(UploadError::Form)?
+        .with_limits(form_limits(workshop));
     let mut stored = Vec::new();
-    let mut parts = 0;
-    while let Some(head) = multipart.next_part()? {
-        parts += 1;
-        if parts > workshop.limits.max_form_parts {
-            return Err(UploadError::Malformed("the form has too many parts"));
-        }
+    while let Some(mut part) = form.next_part().map_err(UploadError::Form)? {
         // An empty name is what a browser sends for a field in which no file was chosen.
-        let Some(name) = head.file_name().filter(|name| !name.is_empty()) else { continue };
-        let metadata = Metadata::with_file_name(&name);
-        let metadata = match head.media_type {
+        let Some(name) = part.file_name().filter(|name| !name.is_empty()) else { continue };
+        let metadata = Metadata::with_file_name(name);
+        let metadata = match part.content_type() {
             Some(media_type) => metadata.with("filetype", media_type),
             None => metadata,
         };
         let upload = Upload::new(Kind::Sequence, None, metadata)?;
-        stored.push(store(workshop, request, &intake, upload, &mut multipart, &WantedChecksum::None)?.1);
+        stored.push(store(workshop, request, &intake, upload, &mut part, &WantedChecksum::None)?.1);
     }
     Ok((StatusCode::CREATED, Json(stored)).into_response())
+}
+
+/// Those of forms, except that how large a file may be is said by the limits of uploads.
+fn form_limits(workshop: &Workshop) -> MultipartLimits {
+    MultipartLimits {
+        max_files: workshop.limits.max_form_files,
+        max_file_bytes: u64::MAX,
+        ..MultipartLimits::default()
+    }
 }
 
 fn put(workshop: &Workshop, request: &mut Request, target: &Target) -> Result<Response, UploadError> {
