@@ -73,6 +73,7 @@ mod tests {
             label,
             class,
             messages: RouteClass::new(None),
+            settings: crate::sync::Mutex::new(None),
             body,
             max_body_bytes: 1_000,
             timeout_ms: None,

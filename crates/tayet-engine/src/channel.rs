@@ -8,11 +8,12 @@ pub(crate) mod outbox;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use once_cell::race::OnceBox;
 use tayet_net::{PeerAddress, Token};
 use tayet_websocket::{CloseFrame, Codec, Message};
 
@@ -34,14 +35,17 @@ pub(crate) struct Channel {
     pub(crate) settings: Arc<ChannelSettings>,
     /// `None` for streams of events, which hear nothing.
     pub(crate) handler: Option<Arc<dyn WebSocketHandler>>,
-    pub(crate) data: OnceLock<Box<dyn Any + Send + Sync>>,
+    pub(crate) data: Data,
     outbox: Mutex<Outbox>,
     /// The loop has an event for the handler as soon as it is free; see [`Channel::set_awaited`].
     awaited: AtomicBool,
 }
 
+/// A value that is kept with a socket. One word where there is none, as in most.
+pub(crate) type Data = OnceBox<Box<dyn Any + Send + Sync>>;
+
 /// What a channel may cost, and what it does when that is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelSettings {
     pub(crate) max_message_bytes: usize,
     pub(crate) max_send_queue_bytes: usize,
@@ -108,7 +112,7 @@ impl Channel {
             home,
             settings,
             handler,
-            data: OnceLock::new(),
+            data: Data::new(),
             outbox: Mutex::new(outbox),
             awaited: AtomicBool::new(false),
         }

@@ -19,10 +19,7 @@ use crate::route_class::RouteClass;
 use crate::shared::{RouteState, Shared};
 use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::worker;
-use crate::{
-    DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service, Topics,
-    WebSocketOptions,
-};
+use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service, Topics};
 
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
@@ -235,6 +232,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         label: route.label,
         class: RouteClass::new(route.pin),
         messages: RouteClass::new(route.pin),
+        settings: Mutex::new(None),
         body: route.body,
         max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
         timeout_ms: route.timeout_ms,
@@ -249,7 +247,6 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
         homes,
         stream_settings: Arc::new(ChannelSettings::of_events(&limits)),
-        socket_settings: Arc::new(ChannelSettings::of_web_socket(&limits, &WebSocketOptions::default())),
         service,
         routes,
         execution: config.execution,

@@ -36,9 +36,10 @@ use crate::{ExecutionModel, Request, WebSocketError};
 /// Heads kept for later requests, so that these need no memory of their own.
 pub(crate) const MAX_SPARE_HEADS: usize = 64;
 
-/// Looks at what has come before a draining loop closes its listeners and its idle connections, however late it comes to
-/// them: the first accepts what stands in the queue, the second reads what those connections have sent.
-const DRAIN_LOOKS: u32 = 3;
+/// Looks at what has come before a draining loop closes its listeners, and then before it closes its idle connections,
+/// however late it comes to them: the first accepts what stands in the queue, the others read what those have sent.
+const DRAIN_LOOKS_TO_ACCEPT: u32 = 1;
+const DRAIN_LOOKS_TO_READ: u32 = 2;
 
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
@@ -123,6 +124,9 @@ pub(crate) enum Submission {
 
 /// The first part of draining.
 struct Grace {
+    /// In its first half connections are accepted; those that come last have the second to say what they want.
+    is_accepting: bool,
+    /// When this half ends.
     until_ms: u64,
     /// Looks at what has come that are still to be taken, be it late.
     looks_left: u32,
@@ -424,17 +428,25 @@ impl Loop {
     /// to be accepted, or is on its way, is taken in first.
     fn drain(&mut self) {
         self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
-        let until_ms = self.now_ms + self.shared.limits.shutdown_grace_ms;
-        self.grace = Some(Grace { until_ms, looks_left: DRAIN_LOOKS });
+        self.grace = Some(self.half_grace(true));
     }
 
-    /// Behind the grace of a draining loop there are no new connections, and those that wait for nothing are closed.
+    fn half_grace(&self, is_accepting: bool) -> Grace {
+        let until_ms = self.now_ms + self.shared.limits.shutdown_grace_ms / 2;
+        let looks_left = if is_accepting { DRAIN_LOOKS_TO_ACCEPT } else { DRAIN_LOOKS_TO_READ };
+        Grace { is_accepting, until_ms, looks_left }
+    }
+
+    /// Behind the grace of a draining loop, those that wait for nothing are closed.
     fn end_grace(&mut self) {
         let now_ms = self.now_ms;
-        if self.grace.take_if(|grace| grace.looks_left == 0 && grace.until_ms <= now_ms).is_none() {
+        let ended = self.grace.take_if(|grace| grace.looks_left == 0 && grace.until_ms <= now_ms);
+        let Some(Grace { is_accepting, .. }) = ended else { return };
+        if is_accepting {
+            self.driver.stop_accepting();
+            self.grace = Some(self.half_grace(false));
             return;
         }
-        self.driver.stop_accepting();
         for token in self.connections.tokens() {
             self.dismiss_session(token);
             let Some(connection) = self.connections.get(token) else { continue };

@@ -546,6 +546,7 @@ impl Loop {
             return;
         }
         self.keep_backlog_bounded(token);
+        let is_past_grace = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };
         if connection.sending.is_some() {
             return;
@@ -554,7 +555,7 @@ impl Loop {
             self.meet_end(token);
             return;
         }
-        if self.stop_at_ms.is_some() && connection.is_idle() {
+        if is_past_grace && connection.is_idle() {
             self.close(token);
             return;
         }

@@ -126,8 +126,6 @@ impl Loop {
             return;
         }
         let members = self.topics.members.entry(topic.number).or_default();
-        // Most sockets are in one topic.
-        session.memberships.reserve_exact(1);
         session.memberships.push(Membership { topic: topic.number, position: members.len() as u32 });
         members.push(token);
         replayed.iter().for_each(|publication| self.publish_to(token, publication));

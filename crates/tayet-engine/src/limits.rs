@@ -77,8 +77,8 @@ pub struct Limits {
     pub retry_after_seconds: u32,
     /// How long shutdown waits for requests under way. Default 30,000 ms.
     pub shutdown_deadline_ms: u64,
-    /// How long after the call for shutdown new connections and requests that were on their way are still taken in.
-    /// Default 100 ms.
+    /// How long after the call for shutdown requests that were on their way are still taken in; new connections for half as
+    /// long. Default 200 ms.
     pub shutdown_grace_ms: u64,
     /// How long an idle worker of the elastic pool is kept. Default 10,000 ms.
     pub worker_idle_timeout_ms: u64,
@@ -114,7 +114,7 @@ impl Default for Limits {
             queue_capacity: 4_096,
             retry_after_seconds: 1,
             shutdown_deadline_ms: 30_000,
-            shutdown_grace_ms: 100,
+            shutdown_grace_ms: 200,
             worker_idle_timeout_ms: 10_000,
         }
     }

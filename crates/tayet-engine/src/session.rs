@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use smallvec::SmallVec;
 use tayet_net::{Outgoing, Token};
 use tayet_websocket::{CloseCode, CloseFrame, Event as Frame, Failure, Receiver, Role, Sender};
 
@@ -45,7 +46,7 @@ pub(crate) struct Session {
     /// `None` while nothing waits, as in most sessions most of the time.
     waiting: Option<Box<Waiting>>,
     /// The topics that it is in, by number, and its place among their members in this loop.
-    pub(crate) memberships: Vec<Membership>,
+    pub(crate) memberships: SmallVec<[Membership; 1]>,
     received_ms: u64,
     /// What is being sent has had to wait.
     has_waited: bool,
@@ -109,7 +110,7 @@ impl Session {
             has_told_close: false,
             is_pinged: false,
             waiting: None,
-            memberships: Vec::new(),
+            memberships: SmallVec::new(),
             received_ms: now_ms,
             has_waited: false,
             timing: Timing::default(),
@@ -472,7 +473,7 @@ impl Loop {
         let (receiver, settings, handler, event) = match opening {
             Opening::WebSocket { handler, options } => {
                 let receiver = Receiver::new(Role::Server, options.deflate);
-                let settings = self.shared.channel_settings(&options);
+                let settings = self.shared.channel_settings(route, &options);
                 (Some(receiver), settings, Some(handler), SocketEvent::Open(Box::new(request)))
             }
             Opening::Events { open } => {
@@ -768,6 +769,6 @@ mod tests {
     #[test]
     fn an_idle_session_is_small() {
         assert!(size_of::<Session>() <= 136, "{} bytes", size_of::<Session>());
-        assert!(size_of::<Channel>() <= 248, "{} bytes", size_of::<Channel>());
+        assert!(size_of::<Channel>() <= 232, "{} bytes", size_of::<Channel>());
     }
 }

@@ -10,8 +10,8 @@ use crate::home::Home;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
-use crate::sync::{Condvar, Mutex};
-use crate::{BodyUse, ExecutionModel, Limits, Service, WebSocketOptions};
+use crate::sync::{Condvar, Mutex, lock};
+use crate::{BodyUse, ExecutionModel, Limits, RouteId, Service, WebSocketOptions};
 
 /// The engine's common ground: set up once, then read by all.
 pub(crate) struct Shared {
@@ -27,9 +27,8 @@ pub(crate) struct Shared {
     pub(crate) monitor: Monitor,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) homes: Vec<Arc<Home>>,
-    /// What streams of events keep to, and WebSockets without options of their own.
+    /// What streams of events keep to.
     pub(crate) stream_settings: Arc<ChannelSettings>,
-    pub(crate) socket_settings: Arc<ChannelSettings>,
     pub(crate) takeovers: AtomicU64,
     pub(crate) panics: AtomicU64,
     pub(crate) is_shutting_down: AtomicBool,
@@ -45,19 +44,26 @@ pub(crate) struct RouteState {
     pub(crate) class: RouteClass,
     /// The class of what its sessions call.
     pub(crate) messages: RouteClass,
+    /// What the WebSocket keeps to that was opened last.
+    pub(crate) settings: Mutex<Option<Arc<ChannelSettings>>>,
     pub(crate) body: BodyUse,
     pub(crate) max_body_bytes: usize,
     pub(crate) timeout_ms: Option<u64>,
 }
 
 impl Shared {
-    /// What a WebSocket with these options keeps to.
-    pub(crate) fn channel_settings(&self, options: &WebSocketOptions) -> Arc<ChannelSettings> {
-        let usual = WebSocketOptions { deflate: options.deflate, ..WebSocketOptions::default() };
-        if *options == usual {
-            return Arc::clone(&self.socket_settings);
+    /// What a WebSocket of this route with these options keeps to: the sockets of a route mostly share it.
+    pub(crate) fn channel_settings(
+        &self,
+        route: RouteId,
+        options: &WebSocketOptions,
+    ) -> Arc<ChannelSettings> {
+        let settings = ChannelSettings::of_web_socket(&self.limits, options);
+        let mut last = lock(&self.routes[route.0 as usize].settings);
+        match &*last {
+            Some(last) if **last == settings => Arc::clone(last),
+            _ => Arc::clone(last.insert(Arc::new(settings))),
         }
-        Arc::new(ChannelSettings::of_web_socket(&self.limits, options))
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {

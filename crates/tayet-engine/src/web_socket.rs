@@ -255,7 +255,7 @@ impl WebSocket {
     /// Gives the value back if one is there already.
     pub fn set_data<T: Any + Send + Sync>(&self, data: T) -> Result<(), T> {
         let mut data = Some(data);
-        self.channel.data.get_or_init(|| Box::new(data.take().expect("asked once")));
+        self.channel.data.get_or_init(|| Box::new(Box::new(data.take().expect("asked once"))));
         data.map_or(Ok(()), Err)
     }
 

@@ -62,13 +62,20 @@ struct Source {
     /// The kernel may have bytes, or the end.
     readable: bool,
     receiving: bool,
-    /// The peer has ended its sending direction: the end stands behind what can be read, and no edge will tell of it.
-    ending: bool,
-    /// An end or an error has been told; nothing is received any more.
-    finished: bool,
+    end: End,
     /// In `ready`, for reading.
     queued: bool,
     outgoing: Option<Box<Outgoing>>,
+}
+
+/// How near the end of what can be received is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Unknown,
+    /// The peer has ended its sending direction: the end stands behind what can be read, and no edge will tell of it.
+    Near,
+    /// An end or an error has been told; nothing is received any more.
+    Told,
 }
 
 #[derive(Debug)]
@@ -110,7 +117,7 @@ impl Epoll {
     /// Queues a read of `token` if there may be something that its owner wants.
     fn queue_receive(&mut self, token: Token) {
         let Some(source) = self.source(token) else { return };
-        if source.readable && source.receiving && !source.finished && !source.queued {
+        if source.readable && source.receiving && source.end != End::Told && !source.queued {
             source.queued = true;
             self.ready.push_back(Ready::Receive(token));
         }
@@ -141,7 +148,9 @@ impl Epoll {
         let source = self.source(token)?;
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
         let ending = broken || flags.contains(EventFlags::RDHUP);
-        source.ending |= ending;
+        if ending && source.end == End::Unknown {
+            source.end = End::Near;
+        }
         source.readable |= ending || flags.contains(EventFlags::IN);
         if source.outgoing.is_some() && (flags.contains(EventFlags::OUT) || broken) {
             if source.receiving && source.readable {
@@ -150,7 +159,7 @@ impl Epoll {
             return self.resume_send(token);
         }
         let source = self.source(token)?;
-        if source.readable && source.receiving && !source.finished && !source.queued {
+        if source.readable && source.receiving && source.end != End::Told && !source.queued {
             return self.receive(token);
         }
         None
@@ -159,7 +168,7 @@ impl Epoll {
     fn receive(&mut self, token: Token) -> Option<Completion> {
         let Self { sources, received, .. } = self;
         let source = sources.get_mut(token.index as usize)?.as_mut()?;
-        if source.generation != token.generation || !source.receiving || source.finished {
+        if source.generation != token.generation || !source.receiving || source.end == End::Told {
             return None;
         }
         received.clear();
@@ -171,14 +180,14 @@ impl Epoll {
         };
         match result {
             Ok(0) => {
-                source.finished = true;
+                source.end = End::Told;
                 Some(Completion::Ended(token))
             }
             Ok(length) => {
                 // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
                 if length == RECEIVE_BYTES {
                     self.queue_receive(token);
-                } else if source.ending {
+                } else if source.end == End::Near {
                     source.queued = true;
                     self.go_on_with(Ready::Receive(token));
                 } else {
@@ -191,7 +200,7 @@ impl Epoll {
                 None
             }
             Err(error) => {
-                source.finished = true;
+                source.end = End::Told;
                 Some(Completion::Broken(token, error.into()))
             }
         }
@@ -303,8 +312,7 @@ impl Driver for Epoll {
             socket: Arc::new(TcpSocket(socket)),
             readable: false,
             receiving: true,
-            ending: false,
-            finished: false,
+            end: End::Unknown,
             queued: false,
             outgoing: None,
         });

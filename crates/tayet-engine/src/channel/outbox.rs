@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 use tayet_net::{Outgoing, Socket};
 use tayet_websocket::{CloseFrame, Codec, Message, Sender};
 
@@ -31,7 +32,7 @@ pub(crate) struct Outbox {
     pending_bytes: usize,
     /// Rung when the kernel has taken some, for those who wait for room.
     room: Option<Arc<Condvar>>,
-    pub(crate) subscriptions: Vec<Arc<Topic>>,
+    pub(crate) subscriptions: SmallVec<[Arc<Topic>; 1]>,
 }
 
 /// How what is sent is delimited.
@@ -111,7 +112,7 @@ impl Outbox {
             writer: Writer::Corked(gathered),
             queue: Queue::default(),
             room: None,
-            subscriptions: Vec::new(),
+            subscriptions: SmallVec::new(),
         }
     }
 

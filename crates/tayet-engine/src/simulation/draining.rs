@@ -54,7 +54,8 @@ fn what_is_on_its_way_when_a_drain_begins_is_answered_within_the_grace_and_not_b
         stage.drain_at(ms(1_000));
         let in_time = random.within(1_000..=1_090);
         let idle = stage.net.add(Client::connecting_at(ms(0)).wait(ms(in_time)).send(HELLO));
-        let new = stage.net.add(Client::connecting_at(ms(in_time)).send(HELLO));
+        let new =
+            stage.net.add(Client::connecting_at(ms(random.within(1_000..=1_045))).wait(ms(40)).send(HELLO));
         let late = stage.net.add(Client::connecting_at(ms(0)).wait(ms(1_200)).send(HELLO));
         let stage = stage.run();
         for client in [idle, new] {
