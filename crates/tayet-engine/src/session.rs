@@ -743,6 +743,11 @@ impl Loop {
                 self.close_session(token, Some(WebSocketError::PingTimeout));
                 return;
             }
+            if let Some(receiver) = &mut session.receiver {
+                // What compression keeps between messages is worth more elsewhere.
+                receiver.release_idle();
+                session.channel.outbox().release_idle();
+            }
             if !session.is_pinged {
                 session.is_pinged = session.receiver.is_some();
                 let channel = Arc::clone(&session.channel);

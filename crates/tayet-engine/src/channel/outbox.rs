@@ -247,6 +247,13 @@ impl Outbox {
         matches!(self.writer, Writer::Anyone)
     }
 
+    /// Gives memory back that is not needed between messages.
+    pub(crate) fn release_idle(&mut self) {
+        if let Framing::WebSocket(sender) = &mut self.framing {
+            sender.release_idle();
+        }
+    }
+
     fn note_written(&mut self, sent: io::Result<usize>, head: &[u8], mut tail: Bytes) -> Written {
         let sent = match sent {
             Ok(sent) => sent,
