@@ -108,6 +108,10 @@ class Peer:
             while self._received or self._receive():
                 yield self._taken()
 
+    def read(self, count: int) -> bytes:
+        """At most so many bytes of what is no longer HTTP; none at the end."""
+        return self._taken(count) if self._received or self._receive() else b""
+
     def responses(self, count: int) -> list[Response]:
         return [self.response() for _ in range(count)]
 
