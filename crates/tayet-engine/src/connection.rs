@@ -7,6 +7,7 @@ use tayet_http1 as http1;
 use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::Asked;
+use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
 use crate::request_body::BodyPipe;
@@ -180,11 +181,7 @@ impl Table {
     pub(crate) fn next_token(&mut self) -> Token {
         if self.free.is_empty() {
             self.free.push(self.places.len() as u32);
-            if self.places.len() == self.places.capacity() {
-                // Growing by an eighth, not by doubling: there may be a hundred thousand.
-                self.places.reserve_exact(self.places.len() / 8 + 1);
-            }
-            self.places.push(Place { generation: 0, occupant: Occupant::Nobody });
+            frugal::push(&mut self.places, Place { generation: 0, occupant: Occupant::Nobody });
         }
         let index = *self.free.last().expect("just filled");
         Token { index, generation: self.places[index as usize].generation }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tayet_net::Token;
 
 use crate::event_loop::Loop;
+use crate::frugal;
 use crate::publication::Publication;
 use crate::session::Membership;
 use crate::topics::Topic;
@@ -127,7 +128,7 @@ impl Loop {
         }
         let members = self.topics.members.entry(topic.number).or_default();
         session.memberships.push(Membership { topic: topic.number, position: members.len() as u32 });
-        members.push(token);
+        frugal::push(members, token);
         replayed.iter().for_each(|publication| self.publish_to(token, publication));
     }
 

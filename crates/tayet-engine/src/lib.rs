@@ -21,6 +21,7 @@ mod exchange;
 mod excuse;
 mod execution;
 mod fan_out;
+mod frugal;
 mod handling;
 mod home;
 mod limits;
