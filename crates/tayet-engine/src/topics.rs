@@ -197,7 +197,8 @@ impl Topics {
         Ok(entry.members.iter().sum())
     }
 
-    /// Keeps the last `count` publications of a topic for those who join or come back later.
+    /// Keeps the last `count` publications of a topic for those who join or come back later. The topic is there from then on,
+    /// also while nobody is in it, and counts against [`TopicLimits::max_topics`] until [`Topics::forget`].
     ///
     /// # Errors
     ///
@@ -212,7 +213,7 @@ impl Topics {
         Ok(())
     }
 
-    /// Forgets what is kept of a topic, the retained value too.
+    /// Forgets what is kept of a topic, the retained value too, and how much of it was to be kept.
     pub fn forget(&self, topic: &str) {
         let mut shelf = self.shelf(topic);
         if let Some(entry) = shelf.get_mut(topic) {
