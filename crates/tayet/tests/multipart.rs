@@ -252,6 +252,20 @@ fn what_was_within_a_limit_has_been_handed_out() {
     assert_eq!(parts[0].2, b"\r\n-");
 }
 
+#[test]
+fn of_two_errors_behind_the_last_boundary_it_is_the_first_however_it_is_cut() {
+    let limits = MultipartLimits { max_preamble_bytes: 2, ..MultipartLimits::default() };
+    let end = END.trim_end();
+    assert_eq!(
+        error_of(&format!("{}{end}   x", part("a", "1")), limits),
+        MultipartError::PreambleTooLarge { limit_bytes: 2 }
+    );
+    assert_eq!(
+        error_of(&format!("{}{end} x  ", part("a", "1")), limits),
+        MultipartError::MalformedBoundaryLine
+    );
+}
+
 /// A handler that tells what it got.
 fn describe(mut form: Multipart) -> tayet::Result<String> {
     let mut said = String::new();

@@ -346,6 +346,10 @@ impl Parser {
                 (EpilogueLine::CarriageReturn, b'\n') => EpilogueLine::Text,
                 _ => return Err(MultipartError::MalformedBoundaryLine),
             };
+            // Looked at for each byte, since another error may follow: which one it is must not depend on how it is cut.
+            if *seen > limit_bytes {
+                return Err(MultipartError::PreambleTooLarge { limit_bytes });
+            }
         }
         *seen += input.len();
         *input = &[];
