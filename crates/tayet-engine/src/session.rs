@@ -422,7 +422,10 @@ impl Loop {
         }
         session.tell_close(error, Closed::abnormally());
         session.stage = Stage::Gone;
-        session.take_backlog();
+        if let Some(waiting) = &mut session.waiting {
+            waiting.backlog = Vec::new();
+            waiting.ending = None;
+        }
         session.receiver = None;
         session.channel.outbox().end();
         session.channel.set_awaited(true);
@@ -732,6 +735,10 @@ impl Loop {
     fn look_whether_alive(&mut self, token: Token) {
         let now_ms = self.now_ms;
         let Some(session) = self.connections.session(token) else { return };
+        if session.is_paused || session.has_ending() {
+            // What it says is not looked at, or it has said its last: it is not its fault that nothing is heard.
+            session.received_ms = now_ms;
+        }
         let settings = &session.channel.settings;
         let silent_ms = now_ms.saturating_sub(session.received_ms);
         if settings.ping_interval_ms > 0 && silent_ms >= settings.ping_interval_ms {

@@ -342,6 +342,26 @@ fn a_silent_peer_is_pinged_and_then_cut() {
 }
 
 #[test]
+fn a_peer_that_is_not_read_from_is_not_taken_for_silent() {
+    let limits = Limits {
+        ping_interval_ms: 1_000,
+        pong_timeout_ms: 500,
+        pipeline_buffer_bytes: 1,
+        ..Limits::default()
+    };
+    let habits = Habits { handler_us: 5_000_000..=5_000_000, ..Habits::default() };
+    let stage = Stage::new(1, ExecutionModel::ThreadPool { threads: 1 }, limits, habits);
+    let messages = ["one", "two", "three"].map(Message::from).to_vec();
+    let mut talk = Talk { tag: 1, messages, pings: 0, end: Farewell::Close };
+    let mut bytes = b"GET /Socket/1/0 HTTP/1.1\r\nHost: x\r\n\r\n".to_vec();
+    bytes.extend(talk.frames(&mut Random::new(1)));
+    let client = stage.net.add(Client::connecting_at(ms(0)).send(bytes));
+    stage.drain_at(ms(60_000));
+    let stage = stage.run();
+    talk.check(&stage.net.transcript(client), &entries(&stage, 1));
+}
+
+#[test]
 fn a_peer_that_answers_no_goodbye_is_cut() {
     let limits = Limits { close_timeout_ms: 700, shutdown_grace_ms: 0, ..Limits::default() };
     let stage = Stage::new(1, ExecutionModel::default(), limits, Habits::default());
