@@ -50,7 +50,8 @@ pub struct Limits {
     /// How long a closing connection is read (and what comes thrown away), so that the last answer reaches the peer.
     /// Default 2,000 ms.
     pub linger_timeout_ms: u64,
-    /// Bytes thrown away on a closing connection before it is cut. Default 1 MiB.
+    /// Bytes thrown away on a closing connection before it is cut: a client that sends a body of a little more than
+    /// `max_body_bytes` in one go is still there to read its 413. Default 4 MiB.
     pub max_linger_bytes: usize,
     /// Bytes of a WebSocket message, inflated and put together; past it the socket is closed with 1009. Default 1 MiB.
     pub max_message_bytes: usize,
@@ -102,7 +103,7 @@ impl Default for Limits {
             keep_alive_timeout_ms: 60_000,
             write_stall_timeout_ms: 30_000,
             linger_timeout_ms: 2_000,
-            max_linger_bytes: 1024 * 1024,
+            max_linger_bytes: 4 * 1024 * 1024,
             max_message_bytes: 1024 * 1024,
             max_send_queue_bytes: 1024 * 1024,
             max_subscriptions: 100,
