@@ -48,7 +48,7 @@ impl Server {
         static_files=Vec::new()
     ))]
     // Keyword arguments of a Python signature.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "each is a keyword argument in Python")]
     fn new(
         py: Python<'_>,
         application: Py<PyAny>,
