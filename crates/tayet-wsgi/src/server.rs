@@ -47,7 +47,6 @@ impl Server {
         multithread=true, timeout=0.0, access_log=None, supervisor=None, max_requests=0, max_rss_bytes=0,
         static_files=Vec::new()
     ))]
-    // Keyword arguments of a Python signature.
     #[allow(clippy::too_many_arguments, reason = "each is a keyword argument in Python")]
     fn new(
         py: Python<'_>,

@@ -242,7 +242,7 @@ impl Outbox {
         None
     }
 
-    /// Whether the loop has, or will have, something to send.
+    /// Whether nothing waits, neither for the loop nor with it.
     pub(crate) fn is_flushed(&self) -> bool {
         matches!(self.writer, Writer::Anyone)
     }
