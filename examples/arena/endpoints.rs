@@ -11,9 +11,10 @@ use tayet::{
     Body, BodyStream, Bytes, Compression, Decompression, Error, Files, IntoResponse, Json, Multipart,
     MultipartLimits, Path, Query, Router, StatusCode, get, health, post,
 };
+use tayet_mongo::Mongo;
 
 use crate::items::{self, Listing};
-use crate::sockets;
+use crate::{offices, sockets};
 
 /// Longest sleep that can be asked for.
 const MAX_SLEEP_MS: u64 = 60_000;
@@ -22,8 +23,9 @@ const MAX_SPIN_US: u64 = 1_000_000;
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
-/// All endpoints; `/static` serves the files of a directory, if there is one.
-pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
+/// All endpoints; `/static` serves the files of a directory, if there is one, and `/mongo` what is in a database.
+pub(crate) fn router(files: Option<&std::path::Path>, mongo: Mongo) -> io::Result<Router> {
+    let metrics = Metrics::new();
     let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
@@ -40,7 +42,8 @@ pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
         .route("/relay", post(relay).layer(Compression::new()))
         .get("/panic", panic)
         .merge(sockets::router())
-        .get("/metrics", Metrics::new())
+        .merge(offices::router(mongo.metrics(&metrics)))
+        .get("/metrics", metrics)
         .get("/healthz", health::live)
         .get("/readyz", health::ready);
     Ok(match files {

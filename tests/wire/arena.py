@@ -163,6 +163,10 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)[1])
 
+    def threads(self) -> int:
+        """How many threads the program has."""
+        return sum(1 for _ in Path(f"/proc/{self.process.pid}/task").iterdir())
+
     def open_sockets(self) -> int:
         """How many sockets the program holds, listeners included."""
         count = 0
