@@ -30,6 +30,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet-websocket", Layer::Protocol),
     ("tayet-engine", Layer::Engine),
     ("tayet", Layer::Facade),
+    ("tayet-mongo", Layer::Product),
     ("tayet-tus", Layer::Product),
     ("tayet-wsgi", Layer::Product),
     ("tayet-cli", Layer::Command),
