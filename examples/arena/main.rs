@@ -28,12 +28,14 @@ fn main() -> tayet::Result {
     let options = Options::parse();
     log::start();
     let mongo = Mongo::with_config(&options.mongodb_uri, options.mongo_config())?;
-    Server::new(endpoints::router(options.files.as_deref(), mongo)?).config(&options.config()?)?.run_with(|server| {
-        for address in server.addresses() {
-            match address {
-                Address::Ip(address) => println!("listening on http://{address}"),
-                Address::Unix(_) => println!("listening on {address}"),
+    Server::new(endpoints::router(options.files.as_deref(), mongo)?).config(&options.config()?)?.run_with(
+        |server| {
+            for address in server.addresses() {
+                match address {
+                    Address::Ip(address) => println!("listening on http://{address}"),
+                    Address::Unix(_) => println!("listening on {address}"),
+                }
             }
-        }
-    })
+        },
+    )
 }

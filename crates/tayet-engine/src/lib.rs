@@ -10,6 +10,7 @@ mod body_plan;
 mod body_wire;
 mod body_writer;
 mod channel;
+mod client_watch;
 mod clock;
 mod connection;
 mod counters;
@@ -54,6 +55,7 @@ mod worker;
 
 pub use body::Body;
 pub use body_writer::BodyWriter;
+pub use client_watch::ClientWatch;
 pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};
 pub use excuse::excuse_wait;

@@ -111,7 +111,16 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
 /// Builds the arena, with all optimizations.
 pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet-cli", "--example", "arena"]);
+    cargo.args([
+        "build",
+        "--release",
+        "--target-dir",
+        "target",
+        "--package",
+        "tayet-cli",
+        "--example",
+        "arena",
+    ]);
     runner.run(cargo.current_dir(workspace.root()), LIMIT)?;
     // A copy, so that whoever goes on working meanwhile does not change what is being measured.
     let copy = workspace.path("target/bench/arena");

@@ -54,4 +54,3 @@ fn no_example_is_forgotten() {
     names.sort();
     assert_eq!(names, [TESTED, TESTED_ELSEWHERE].concat());
 }
-
