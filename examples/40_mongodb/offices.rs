@@ -5,7 +5,7 @@ mod office;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tayet::{AppendHeaders, Html, IntoResponse, Json, Path, Query, Router, StatusCode, get, header};
+use tayet::{Html, IntoResponse, Json, Path, Query, Router, StatusCode, get, header};
 use tayet_mongo::{Collection, Db, Document, Id, Index, Mongo, Or404, Page, PageQuery, doc};
 
 use self::office::OfficeLocation;

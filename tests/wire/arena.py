@@ -163,9 +163,15 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)[1])
 
-    def threads(self) -> int:
-        """How many threads the program has."""
-        return sum(1 for _ in Path(f"/proc/{self.process.pid}/task").iterdir())
+    def threads(self) -> list[str]:
+        """The names of the program's threads."""
+        names = []
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                names.append((thread / "comm").read_text().strip())
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # ended since the directory was read
+        return names
 
     def open_sockets(self) -> int:
         """How many sockets the program holds, listeners included."""

@@ -118,7 +118,7 @@ def test_a_database_that_fails_is_left_alone_and_found_again(start_arena, wire: 
     with Crowd(server, target) as crowd:
         FAULTS[fault](wire)
         while server.metrics()[BREAKER_OPEN] == 0:
-            threads = max(threads, server.threads())
+            threads = max(threads, len(server.threads()))
             assert server.metrics()[UNDER_WAY] <= MAX_QUERIES
         assert server.get("/") == b"Hello, World!"
         wire.mend()
