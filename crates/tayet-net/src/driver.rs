@@ -161,7 +161,8 @@ impl Outgoing {
     }
 
     /// Sends what `socket` takes of it, and counts that in.
-    pub(crate) fn send_some(&mut self, socket: &dyn Socket) -> io::Result<usize> {
+    #[inline]
+    pub(crate) fn send_some(&mut self, socket: &impl Socket) -> io::Result<usize> {
         let (head, tail) = self.rest();
         let count = socket.send(head, tail)?;
         self.sent += count;
