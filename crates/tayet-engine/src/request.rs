@@ -2,15 +2,16 @@
 
 use std::cell::OnceCell;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use tayet_http1::{BodyLength, Head};
 use tayet_net::PeerAddress;
 
+use crate::interim::{HeldInterims, Interim};
 use crate::peer::Peer;
 use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
 
@@ -38,6 +39,7 @@ pub struct Request {
     exchange: u32,
     max_body_bytes: usize,
     body: RequestBody,
+    held_interims: HeldInterims,
     /// Of a body that was put in the place of the one that came.
     replaced_length: Option<BodyLength>,
     uri: OnceCell<Box<Uri>>,
@@ -45,6 +47,8 @@ pub struct Request {
     extensions: Option<Box<Extensions>>,
     remote: Option<SocketAddr>,
     is_deferred: bool,
+    /// Its loop has answers to send that come before anything of this one.
+    has_answers_before: bool,
 }
 
 impl Request {
@@ -63,12 +67,14 @@ impl Request {
             exchange,
             max_body_bytes,
             body,
+            held_interims: HeldInterims::default(),
             replaced_length: None,
             uri: OnceCell::new(),
             headers: OnceCell::new(),
             extensions: None,
             remote: None,
             is_deferred: false,
+            has_answers_before: false,
         }
     }
 
@@ -236,6 +242,49 @@ impl Request {
         self.peer.topics().cloned().unwrap_or_default()
     }
 
+    /// Sends an interim response (RFC 9110 section 15.2) before the answer, such as `103 Early Hints` (RFC 8297). Says whether
+    /// it goes to the client: not to one of HTTP/1.0, which knows none, nor once the answer is on its way (the route's time-out
+    /// may have given it), nor where the client takes nothing just now, since nobody may depend on it.
+    ///
+    /// It goes at once, unless earlier requests of the connection were pipelined with this one and their answers have not been
+    /// sent: then it goes with the answer. Connection, Keep-Alive, Transfer-Encoding and Content-Length are left out.
+    /// `100 Continue` is sent by the first read of the body.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for a status that is not interim, and for 100 and 101, which are not the handler's; else
+    /// when the client has gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::{HeaderMap, HeaderValue, StatusCode, header};
+    /// use tayet_engine::{Request, Response};
+    ///
+    /// fn page(request: &mut Request) -> Response {
+    ///     let style = HeaderValue::from_static("</style.css>; rel=preload; as=style");
+    ///     let hints = HeaderMap::from_iter([(header::LINK, style)]);
+    ///     let _ = request.send_interim(StatusCode::EARLY_HINTS, &hints);
+    ///     Response::new("what takes a while to make")
+    /// }
+    /// ```
+    pub fn send_interim(&self, status: StatusCode, fields: &HeaderMap) -> io::Result<bool> {
+        if !matches!(status.as_u16(), 102..=199) {
+            let detail = format!("a handler cannot send {status} before its answer");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, detail));
+        }
+        if self.version() == Version::HTTP_10 {
+            return Ok(false);
+        }
+        let mut head = Vec::new();
+        tayet_http1::encode_interim(status, fields, &mut head);
+        let interim = match self.has_answers_before {
+            true => self.held_interims.hold(&head),
+            false => self.peer.send_interim(self.exchange, &head)?,
+        };
+        Ok(interim == Interim::Sent)
+    }
+
     /// Answers later, from any thread. What the handler returns is then not sent.
     ///
     /// # Examples
@@ -285,6 +334,21 @@ impl Request {
 
     pub(crate) fn exchange(&self) -> u32 {
         self.exchange
+    }
+
+    /// Whether its interim responses wait for its answer.
+    pub(crate) fn has_answers_before(&self) -> bool {
+        self.has_answers_before
+    }
+
+    /// Has its interim responses wait for its answer.
+    pub(crate) fn set_has_answers_before(&mut self) {
+        self.has_answers_before = true;
+    }
+
+    /// Interim responses that wait for the answer.
+    pub(crate) fn take_held_interims(&self) -> Vec<u8> {
+        self.held_interims.take()
     }
 
     /// The head, to be used again; what the handler left of the body is let go.
@@ -364,8 +428,8 @@ impl RequestBuilder {
         let limits = crate::Limits::default();
         tayet_http1::Connection::new().receive_head(&mut self.head.as_bytes(), &mut head, &limits.head())?;
         let body = RequestBody::whole(self.body, None);
-        let mut request =
-            Request::new(head, Arc::new(Peer::unconnected()), self.found, 0, limits.max_body_bytes, body);
+        let peer = Arc::new(Peer::unconnected());
+        let mut request = Request::new(head, peer, self.found, 0, limits.max_body_bytes, body);
         request.remote = self.remote;
         Ok(request)
     }
