@@ -1,6 +1,6 @@
 //! Interim responses: heads that come before an answer (RFC 9110 section 15.2), the `100 Continue` among them.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
@@ -24,31 +24,32 @@ pub(crate) enum Interim {
     TooLate,
 }
 
-/// Interim responses that wait for the answer, since the loop has gathered earlier answers, which only it can send.
-///
-/// As small as it can be: each request has one, and next to none uses it.
-#[derive(Default)]
-pub(crate) struct HeldInterims(Cell<Option<Box<Held>>>);
-
-#[derive(Default)]
-struct Held {
-    bytes: Vec<u8>,
+/// By which way a handler's interim responses go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InterimPath {
+    /// Straight to the socket, where nothing of the loop's waits to be sent.
+    Socket,
+    /// The loop has gathered earlier answers, which only it can send: these wait for the request's own.
+    BehindAnswers,
 }
+
+/// Interim responses that wait for the answer.
+#[derive(Default)]
+pub(crate) struct HeldInterims(RefCell<Vec<u8>>);
 
 impl HeldInterims {
     /// Keeps one more, if there is room.
     pub(crate) fn hold(&self, head: &[u8]) -> Interim {
-        let mut held = self.0.take().unwrap_or_default();
-        let has_room = held.bytes.len() + head.len() <= MAX_HELD_BYTES;
-        if has_room {
-            held.bytes.extend_from_slice(head);
+        let mut bytes = self.0.borrow_mut();
+        if bytes.len() + head.len() > MAX_HELD_BYTES {
+            return Interim::NotNow;
         }
-        self.0.set(Some(held));
-        if has_room { Interim::Sent } else { Interim::NotNow }
+        bytes.extend_from_slice(head);
+        Interim::Sent
     }
 
     pub(crate) fn take(&self) -> Vec<u8> {
-        self.0.take().map_or_else(Vec::new, |held| held.bytes)
+        self.0.take()
     }
 }
 
