@@ -10,6 +10,7 @@ mod deadlines;
 mod downloads;
 mod draining;
 mod endings;
+mod hints;
 mod sockets;
 mod stage;
 
