@@ -59,6 +59,7 @@ enum Ready {
     Accept,
     Receive(Token),
     Send(Token),
+    Writable(Token),
 }
 
 impl SimulatedDriver {
@@ -98,6 +99,9 @@ impl SimulatedDriver {
             if wire.pending.is_some() && wire.is_writable() {
                 self.batch.push_back(Ready::Send(token));
             }
+            if wire.is_awaited && wire.is_writable() {
+                self.batch.push_back(Ready::Writable(token));
+            }
         }
         world.random.shuffle(self.batch.make_contiguous());
     }
@@ -107,6 +111,7 @@ impl SimulatedDriver {
             Ready::Accept => self.accept(),
             Ready::Receive(token) => self.receive(token),
             Ready::Send(token) => self.finish_send(token),
+            Ready::Writable(token) => self.tell_writable(token),
         }
     }
 
@@ -177,15 +182,23 @@ impl SimulatedDriver {
         let outgoing = world.wires[client].pending.take()?;
         let (head, tail) = outgoing.rest();
         match world.server_send_now(client, head, tail) {
-            Ok(count) => {
-                Some(Completion::Sent(token, Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)))
-            }
+            Ok(count) => Some(Completion::Sent(
+                token,
+                Box::new(Outgoing { sent: outgoing.sent + count, ..outgoing }),
+                Ok(count),
+            )),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 world.wires[client].pending = Some(outgoing);
                 None
             }
-            Err(error) => Some(Completion::Sent(token, outgoing, Err(error))),
+            Err(error) => Some(Completion::Sent(token, Box::new(outgoing), Err(error))),
         }
+    }
+
+    fn tell_writable(&mut self, token: Token) -> Option<Completion> {
+        let client = self.client(token)?;
+        let is_awaited = std::mem::take(&mut self.net.lock().wires[client].is_awaited);
+        is_awaited.then_some(Completion::Writable(token))
     }
 
     /// Whether there is a reason for a wait to end now.
@@ -257,19 +270,30 @@ impl Driver for SimulatedDriver {
         self.net.lock().wires[client].is_receiving = receiving;
     }
 
-    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+    fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let client = self.attached_client(token);
         let mut world = self.net.lock();
-        assert!(world.wires[client].pending.is_none(), "{token:?} has a send under way");
+        assert!(!world.wires[client].is_sending(), "{token:?} has a send under way");
         let (head, tail) = outgoing.rest();
         match world.server_send(client, head, tail) {
-            Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
+            Ok(count) => {
+                outgoing.sent += count;
+                Submitted::Done(Ok(count))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                world.wires[client].pending = Some(outgoing);
+                world.wires[client].pending = Some(std::mem::take(outgoing));
                 Submitted::Pending
             }
-            Err(error) => Submitted::Done(outgoing, Err(error)),
+            Err(error) => Submitted::Done(Err(error)),
         }
+    }
+
+    fn await_writable(&mut self, token: Token) {
+        let client = self.attached_client(token);
+        let mut world = self.net.lock();
+        let wire = &mut world.wires[client];
+        assert!(!wire.is_sending(), "{token:?} has a send under way");
+        wire.is_awaited = true;
     }
 
     fn shutdown_send(&mut self, token: Token) {
