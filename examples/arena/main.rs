@@ -28,14 +28,13 @@ fn main() -> tayet::Result {
     let options = Options::parse();
     log::start();
     let mongo = Mongo::with_config(&options.mongodb_uri, options.mongo_config())?;
-    Server::new(endpoints::router(options.files.as_deref(), mongo)?).config(&options.config()?)?.run_with(
-        |server| {
-            for address in server.addresses() {
-                match address {
-                    Address::Ip(address) => println!("listening on http://{address}"),
-                    Address::Unix(_) => println!("listening on {address}"),
-                }
+    let router = endpoints::router(options.files.as_deref(), options.gzip_level, mongo)?;
+    Server::new(router).config(&options.config()?)?.run_with(|server| {
+        for address in server.addresses() {
+            match address {
+                Address::Ip(address) => println!("listening on http://{address}"),
+                Address::Unix(_) => println!("listening on {address}"),
             }
-        },
-    )
+        }
+    })
 }

@@ -27,6 +27,10 @@ pub(crate) struct Options {
     #[arg(long = "static", value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
 
+    /// Compress with this level of gzip, from 1 to 9, where /json-comp is asked for gzip
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(1..=9))]
+    pub(crate) gzip_level: Option<u32>,
+
     /// Where the offices are kept; it is connected to when the first of them is asked for
     #[arg(long, value_name = "URI", default_value = "mongodb://127.0.0.1:27017")]
     pub(crate) mongodb_uri: String,

@@ -28,8 +28,8 @@ MAX_GROWTH_KIB = 48 * 1024
 #: Loops, standbys, the driver's own and those that look up names.
 MAX_THREADS_BESIDE = 32
 
-UNDER_WAY = "tayet_mongo_queries_under_way"
-BREAKER_OPEN = "tayet_mongo_breaker_open"
+UNDER_WAY = "mongo_queries_under_way"
+BREAKER_OPEN = "mongo_breaker_open"
 
 FAULTS: dict[str, Callable[[Wire], None]] = {
     "latency": lambda wire: wire.delay(FOREVER_MS),
@@ -138,7 +138,7 @@ def test_while_it_is_left_alone_it_is_not_asked(start_arena, wire: Wire) -> None
         ask(server, "GET", target)
     answers = [ask(server, "GET", target) for _ in range(20)]
     assert all(answer.status == 503 and int(answer.get("retry-after")) > 0 for answer in answers), answers
-    timed_out = 'tayet_mongo_query_errors_total{kind="timed_out"}'
-    refused = 'tayet_mongo_query_errors_total{kind="unavailable"}'
+    timed_out = 'mongo_query_errors_total{kind="timed_out"}'
+    refused = 'mongo_query_errors_total{kind="unavailable"}'
     figures = server.metrics()
     assert figures[refused] > figures[timed_out], "most are answered without the database"

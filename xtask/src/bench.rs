@@ -8,8 +8,10 @@ mod contestant;
 mod crowd;
 mod extent;
 mod figure;
+mod files;
 mod goals;
 mod instructions;
+mod launch;
 mod load;
 mod machine;
 mod paced;
@@ -17,9 +19,11 @@ mod process_stat;
 pub(crate) mod programs;
 pub(crate) mod progress;
 mod publish;
+mod ratchet;
 mod report;
 mod rounds;
 mod scenario;
+mod scratch;
 mod server;
 mod settings;
 mod syscalls;
@@ -27,6 +31,7 @@ mod system_limits;
 mod system_memory;
 mod table;
 mod turn;
+mod upload;
 mod versions;
 mod websocket;
 mod websocket_idle;
@@ -46,6 +51,7 @@ use self::settings::Settings;
 use crate::process::Runner;
 use crate::workspace::Workspace;
 
+pub(crate) use self::ratchet::{Ratchet, run as check_instructions};
 pub(crate) use self::settings::BenchArgs;
 
 /// What every measurement needs.
@@ -66,6 +72,9 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         return Ok(());
     }
     let runner = Runner::new()?;
+    if let Some(ratchet) = args.instructions {
+        return ratchet::run(workspace, &runner, ratchet);
+    }
     let settings = args.settings();
     let programs = build(workspace, &runner, &scenarios)?;
     if args.build {
@@ -112,8 +121,8 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
     let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
     let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
     let programs = Programs::build(workspace, runner, &wanted)?;
-    let needs_websockets = scenarios.iter().any(Scenario::is_websocket);
-    if needs_websockets { programs.with_websocket_load(workspace, runner) } else { Ok(programs) }
+    let loads = scenarios.iter().filter_map(Scenario::load_generator).collect();
+    programs.with_loads(workspace, runner, &loads)
 }
 
 fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {

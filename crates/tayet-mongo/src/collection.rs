@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use mongodb::bson::{Bson, Document, RawDocumentBuf, deserialize_from_bson, serialize_to_raw_document_buf};
+use mongodb::error::ErrorKind;
 use mongodb::options::{
     AggregateOptions, CountOptions, DeleteOptions, DistinctOptions, FindOneAndDeleteOptions,
     FindOneAndReplaceOptions, FindOneAndUpdateOptions, FindOneOptions, InsertManyOptions, ReplaceOptions,
@@ -97,13 +98,17 @@ impl<T> Collection<T> {
         &self,
         field: impl Into<String>,
         filter: Document,
-        mut options: DistinctOptions,
+        options: DistinctOptions,
     ) -> Result<Vec<R>> {
         let field = field.into();
         let values = self.run("distinct", |documents, work| async move {
-            options.max_time.get_or_insert(work.max_time);
-            let action = documents.distinct(field, filter).with_options(options);
-            Ok(perform!(work.session, action)?)
+            let ask = |options| documents.distinct(&field, filter.clone()).with_options(options);
+            let mut timed = options.clone();
+            timed.max_time.get_or_insert(work.max_time);
+            Ok(match perform!(work.session, ask(timed)) {
+                Err(error) if knows_no_max_time(&error) => perform!(work.session, ask(options))?,
+                values => values?,
+            })
         })?;
         values.into_iter().map(|value| Ok(deserialize_from_bson(value)?)).collect()
     }
@@ -386,6 +391,13 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
             Ok(perform!(work.session, action)?)
         })
     }
+}
+
+/// FerretDB's `distinct` refuses to be told how long it may take.
+fn knows_no_max_time(error: &mongodb::error::Error) -> bool {
+    const FAILED_TO_PARSE: i32 = 9;
+    matches!(&*error.kind, ErrorKind::Command(error)
+        if error.code == FAILED_TO_PARSE && error.message.contains("maxTimeMS"))
 }
 
 impl<T> Clone for Collection<T> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use mongodb::error::{Error as DriverError, ErrorKind as DriverErrorKind, WriteFailure};
+use mongodb::error::{CommandError, Error as DriverError, ErrorKind as DriverErrorKind, WriteFailure};
 use tayet::{IntoResponse, Problem, Response, StatusCode};
 
 /// A result of this crate.
@@ -70,6 +70,7 @@ enum Cause {
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 mod code {
+    pub(super) const FAILED_TO_PARSE: i32 = 9;
     pub(super) const UNAUTHORIZED: i32 = 13;
     pub(super) const AUTHENTICATION_FAILED: i32 = 18;
     pub(super) const ILLEGAL_OPERATION: i32 = 20;
@@ -204,6 +205,7 @@ fn kind_of(error: &DriverError) -> MongoErrorKind {
         | DriverErrorKind::ConnectionPoolCleared { .. }
         | DriverErrorKind::DnsResolve { .. }
         | DriverErrorKind::Shutdown => MongoErrorKind::Unavailable,
+        DriverErrorKind::Command(error) if knows_no_transactions(error) => MongoErrorKind::Unsupported,
         DriverErrorKind::Command(error) => kind_of_code(error.code),
         DriverErrorKind::Write(WriteFailure::WriteError(error)) => kind_of_code(error.code),
         DriverErrorKind::Write(WriteFailure::WriteConcernError(error)) => kind_of_code(error.code),
@@ -220,6 +222,11 @@ fn kind_of(error: &DriverError) -> MongoErrorKind {
         }
         _ => MongoErrorKind::Failed,
     }
+}
+
+/// FerretDB does not know the field; a MongoDB without a replica set has a code of its own for it.
+fn knows_no_transactions(error: &CommandError) -> bool {
+    error.code == code::FAILED_TO_PARSE && error.message.contains("startTransaction")
 }
 
 fn kind_of_code(code: i32) -> MongoErrorKind {
