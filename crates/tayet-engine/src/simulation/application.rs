@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Blocking,
     /// The same, from a handler that is pinned to its loop.
     Pinned,
+    /// The same, from a route that learns for each of its tags where it runs.
+    ByTag,
     /// The same, from a route with a time-out.
     Hasty,
     /// `size` bytes.
@@ -57,10 +59,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
+        Self::ByTag,
         Self::Hasty,
         Self::Sized,
         Self::Written,
@@ -86,7 +89,9 @@ impl Kind {
     /// What a client is to get for `body`: the status and the body of the answer.
     pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
         match self {
-            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Ignoring => (200, plain(tag)),
+            Self::Plain | Self::Blocking | Self::Pinned | Self::ByTag | Self::Hasty | Self::Ignoring => {
+                (200, plain(tag))
+            }
             Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
             Self::Socket | Self::Topic => (101, Vec::new()),
@@ -107,6 +112,7 @@ impl Kind {
                 Self::Streamed | Self::Ignoring => BodyUse::Streamed,
                 _ => BodyUse::Adaptive,
             },
+            learns_by_path: self == Self::ByTag,
             timeout_ms: (self == Self::Hasty).then_some(HASTY_TIMEOUT_MS),
             ..Route::default()
         }
