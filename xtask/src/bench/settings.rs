@@ -44,6 +44,12 @@ pub(crate) struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..=2_000_000)
     )]
     million: Option<u32>,
+    /// Keeps the results in the repository even when rounds or seconds are few; what is short or partial is labelled so.
+    #[arg(long)]
+    publish: bool,
+    /// Builds and installs all that takes part, and measures nothing.
+    #[arg(long)]
+    pub(super) build: bool,
     /// Lists scenarios and contestants, and measures nothing.
     #[arg(long)]
     pub(super) list: bool,
@@ -58,8 +64,11 @@ pub(super) struct Settings {
     pub(super) repeats_when_disturbed: u32,
     /// Whether the servers get a second of load before they are measured.
     pub(super) warms_up: bool,
-    /// Whether every scenario is there with every contestant in full length: only such results are kept in the repository.
-    pub(super) is_complete: bool,
+    /// Whether rounds and loads are as many and as long as it takes to tell how fast something is.
+    pub(super) is_thorough: bool,
+    /// Whether the results are kept in the repository.
+    #[serde(skip)]
+    pub(super) publishes: bool,
 }
 
 impl BenchArgs {
@@ -74,7 +83,8 @@ impl BenchArgs {
             idle_connections: IDLE_CONNECTIONS,
             repeats_when_disturbed: if self.quick { 0 } else { REPEATS_WHEN_DISTURBED },
             warms_up: !self.quick,
-            is_complete: is_thorough && self.only().is_empty() && self.peers.is_empty(),
+            is_thorough,
+            publishes: is_thorough || self.publish,
         }
     }
 
@@ -189,11 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_is_complete() {
-        assert!(args("").settings().is_complete);
-        for line in ["--quick", "--only json", "--peers none", "--instructions", "--rounds 2", "--seconds 1"]
-        {
-            assert!(!args(line).settings().is_complete, "{line}");
+    fn what_is_short_is_published_only_when_asked_for() {
+        for line in ["", "--only json --peers none", "--rounds 4 --seconds 5"] {
+            let settings = args(line).settings();
+            assert!(settings.is_thorough && settings.publishes, "{line}");
+        }
+        for line in ["--quick", "--rounds 2", "--seconds 1"] {
+            assert!(!args(line).settings().publishes, "{line}");
+            let settings = args(&format!("{line} --publish")).settings();
+            assert!(!settings.is_thorough && settings.publishes, "{line}");
         }
     }
 
