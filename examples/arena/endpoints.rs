@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tayet::metrics::Metrics;
 use tayet::{
-    Body, BodyStream, Bytes, Compression, Decompression, Error, Files, IntoResponse, Json, Multipart,
-    MultipartLimits, Path, Query, Router, StatusCode, get, health, post,
+    Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Error, Files, IntoResponse, Json,
+    Multipart, MultipartLimits, Path, Query, Router, StatusCode, get, health, post,
 };
 
 use crate::items::{self, Listing};
@@ -23,13 +23,13 @@ const MAX_SPIN_US: u64 = 1_000_000;
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
 /// All endpoints; `/static` serves the files of a directory, if there is one.
-pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
+pub(crate) fn router(files: Option<&std::path::Path>, gzip_level: Option<u32>) -> io::Result<Router> {
     let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
         .route("/baseline11", get(sum).post(sum))
         .get("/json/{count}", json)
-        .route("/json-comp/{count}", get(json).layer(Compression::new()))
+        .route("/json-comp/{count}", get(json).layer(compression(gzip_level)))
         .get("/sleep/{ms}", sleep)
         .get("/spin/{us}", spin)
         .route("/echo", post(|body: Bytes| body))
@@ -47,6 +47,14 @@ pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
         Some(directory) => router.nest("/static", Files::open(directory)?),
         None => router,
     })
+}
+
+fn compression(gzip_level: Option<u32>) -> Compression {
+    let compression = Compression::new();
+    match gzip_level {
+        Some(level) => compression.level(ContentCoding::Gzip, level),
+        None => compression,
+    }
 }
 
 #[derive(Deserialize)]

@@ -9,7 +9,8 @@ use anyhow::{Context, ensure};
 use super::Harness;
 use super::client::Connection;
 use super::contestant::Contestant;
-use super::server::{Launch, Server};
+use super::launch::Launch;
+use super::server::Server;
 
 /// Connections that take turns, so that a poll may find several of them ready.
 const CONNECTIONS: usize = 64;
