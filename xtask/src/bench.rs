@@ -36,6 +36,7 @@ mod websocket;
 mod websocket_idle;
 mod wrk;
 mod ws_load;
+mod wsgi;
 
 use std::collections::{BTreeMap, BTreeSet};
 

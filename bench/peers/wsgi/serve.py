@@ -1,4 +1,5 @@
-"""Becomes a WSGI server: `serve.py SERVER HOST PORT WORKERS THREADS` serves `app:application` of this directory.
+"""Becomes a WSGI server: `serve.py SERVER HOST PORT WORKERS THREADS APPLICATION` serves the `plain` or the `flask`
+application of this directory.
 
 Each in the settings that its makers recommend for production, without logs. THREADS is for those that have a fixed number of
 them; the others ignore it.
@@ -83,5 +84,5 @@ def run(module, *arguments):
 if __name__ == "__main__":
     os.chdir(os.path.dirname(os.path.abspath(__file__)))
     sys.path.insert(0, os.getcwd())
-    server, *where = sys.argv[1:]
-    globals()[server.replace("-", "_")](*where)
+    server, host, port, workers, threads, os.environ["BENCH_APPLICATION"] = sys.argv[1:]
+    globals()[server.replace("-", "_")](host, port, workers, threads)
