@@ -288,11 +288,12 @@ class Supervisor:
     def _wait(self):
         by_pipe = {found.pipe: found for found in self._workers.values()}
         readable, _, _ = select.select([self._wake_reader, *by_pipe], [], [], self._next_deadline())
+        # A worker that serves already must not be taken for one that a signal meets at its start.
         for ready in readable:
-            if ready is self._wake_reader:
-                self._handle_signals()
-            else:
+            if ready is not self._wake_reader:
                 self._hear(by_pipe[ready])
+        if self._wake_reader in readable:
+            self._handle_signals()
 
     def _handle_signals(self):
         handlers = self._handlers()

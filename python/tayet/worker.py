@@ -82,8 +82,8 @@ def make_server(application, settings, descriptors, pipe=None):
     if settings.threads:
         chosen["execution"] = f"thread-pool:{settings.threads}"
     file = "" if settings.access_log_file == "-" else settings.access_log_file
-    start_log(os.environ.get("TAYET_LOG", f"warn,tayet={settings.log_level}"))
     try:
+        start_log(os.environ.get("TAYET_LOG", f"warn,tayet={settings.log_level}"))
         return Server(
             application,
             descriptors,

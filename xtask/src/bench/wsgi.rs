@@ -1,5 +1,6 @@
 //! Servers of WSGI applications: installed into an environment of their own, and told what to serve.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,8 +57,11 @@ pub(super) fn install(workspace: &Workspace, runner: &Runner, package: &str) -> 
     if package == "bjoern" && !Path::new("/usr/include/ev.h").exists() {
         programs::install_package(runner, "libev-dev")?;
     }
+    // pip looks for maturin by its name.
+    let path = format!("{}:{}", workspace.path(ENVIRONMENT).join("bin").display(), env::var("PATH")?);
     let pip = |arguments: &[&str]| {
         let mut pip = Command::new(&python);
+        pip.env("PATH", &path);
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(arguments);
         runner.run(pip.current_dir(workspace.root()), LIMIT)
     };
