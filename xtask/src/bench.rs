@@ -19,6 +19,7 @@ mod process_stat;
 pub(crate) mod programs;
 pub(crate) mod progress;
 mod publish;
+mod ratchet;
 mod report;
 mod rounds;
 mod scenario;
@@ -51,6 +52,7 @@ use self::settings::Settings;
 use crate::process::Runner;
 use crate::workspace::Workspace;
 
+pub(crate) use self::ratchet::{Ratchet, run as check_instructions};
 pub(crate) use self::settings::BenchArgs;
 
 /// What every measurement needs.
@@ -71,6 +73,9 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         return Ok(());
     }
     let runner = Runner::new()?;
+    if let Some(ratchet) = args.instructions {
+        return ratchet::run(workspace, &runner, ratchet);
+    }
     let settings = args.settings();
     let programs = build(workspace, &runner, &scenarios)?;
     if args.build {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use serde::Serialize;
 
+use super::ratchet::Ratchet;
 use super::scenario::{MILLION, Scenario, Work};
 use super::websocket_idle::Idle;
 
@@ -31,9 +32,10 @@ pub(crate) struct BenchArgs {
     /// Measures only these beside Tayet and the floors; `none` for no peer.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     peers: Vec<String>,
-    /// The same as `--only instructions`: user-space instructions a request, counted by callgrind.
-    #[arg(long)]
-    instructions: bool,
+    /// Counts instructions and allocations of Tayet's requests, and fails when they cost more than their record has it;
+    /// `update` writes the record anew. (`--only instructions` compares with the peers.)
+    #[arg(long, value_name = "RECORD", num_args = 0..=1, require_equals = true, default_missing_value = "check")]
+    pub(super) instructions: Option<Ratchet>,
     /// Holds a million idle WebSockets too, or so many, over as many processes as it takes; at 24 GB of memory or so.
     #[arg(
         long,
@@ -110,8 +112,7 @@ impl BenchArgs {
     }
 
     fn only(&self) -> Vec<&str> {
-        let instructions = self.instructions.then_some("instructions");
-        self.only.iter().map(String::as_str).chain(instructions).collect()
+        self.only.iter().map(String::as_str).collect()
     }
 
     fn check_names(&self, scenarios: &[Scenario]) -> anyhow::Result<()> {
@@ -166,8 +167,8 @@ mod tests {
         let selected = args("--only hello --only memory").select(scenario::all()).unwrap();
         let names: Vec<_> = selected.iter().map(|scenario| scenario.name).collect();
         assert_eq!(names, ["hello-64", "hello-512", "memory"]);
-        let selected = args("--instructions").select(scenario::all()).unwrap();
-        assert_eq!(selected.iter().map(|scenario| scenario.name).collect::<Vec<_>>(), ["instructions"]);
+        assert_eq!(args("--instructions").instructions, Some(Ratchet::Check));
+        assert_eq!(args("--instructions=update").instructions, Some(Ratchet::Update));
     }
 
     #[test]
