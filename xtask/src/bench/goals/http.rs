@@ -4,7 +4,9 @@ use super::Demand::{AtLeast, AtMost};
 use super::{Goal, Measured, goal};
 use crate::bench::contestant::{FLOOR, TAYET, TAYET_INLINE};
 use crate::bench::figure::Figure;
-use crate::bench::scenario::http::{SLEEPER, TAYET_4_THREADS, TAYET_100_THREADS};
+use crate::bench::scenario::http::{
+    SLEEPER, TAYET_1_LOOP, TAYET_4_THREADS, TAYET_8_LOOPS, TAYET_100_THREADS,
+};
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
     let mut goals = vec![
@@ -33,6 +35,11 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             "16 requests pipelined: requests/s, task pool over the bare epoll loop",
             measured.ratio("pipelined", TAYET, FLOOR, Figure::RequestsPerSecond),
             (2, AtLeast(0.90), Some(AtLeast(0.95))),
+        ),
+        goal(
+            "16 requests pipelined: user-space CPU a request, 8 loops over one",
+            measured.ratio("loops", TAYET_8_LOOPS, TAYET_1_LOOP, Figure::UserUsPerRequest),
+            (2, AtMost(1.15), None),
         ),
         goal(
             "dispatched hello: CPU a request, 4 threads over inline",
