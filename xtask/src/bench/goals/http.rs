@@ -55,6 +55,14 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             (0, AtMost(5_000.0), None),
         ),
         goal(
+            "steady load: p99 over 10,000 connections over that over 512, task pool",
+            measured
+                .median("paced-10000", TAYET, Figure::P99Us)
+                .zip(measured.median("paced-512", TAYET, Figure::P99Us))
+                .map(|(many, few)| many / few),
+            (2, AtMost(3.0), None),
+        ),
+        goal(
             "fairness: answered of 64 connections beside 10,000 idle ones, task pool",
             measured.median("fairness", TAYET, Figure::AnsweredBesideIdle),
             (0, AtLeast(64.0), None),

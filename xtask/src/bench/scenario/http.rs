@@ -52,6 +52,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             work: Work::Mixed { sleepers: 64 },
             entries: alone(&[TAYET, TAYET_100_THREADS, AXUM, ACTIX, HYPER, GO, ASTRA, TINY_HTTP]),
         },
+        paced("paced-512", "Hello at a steady 5,000 requests/s, over 512 connections in turn", 512),
+        paced("paced-10000", "Hello at a steady 5,000 requests/s, over 10,000 connections in turn", 10_000),
         Scenario {
             name: "fairness",
             title: "64 keep-alive connections with one request each, at once",
@@ -121,6 +123,18 @@ fn load(
     entries: Vec<Entry>,
 ) -> Scenario {
     Scenario { name, title, family: Family::Http, path, work: Work::Load(load), entries }
+}
+
+fn paced(name: &'static str, title: &'static str, connections: u32) -> Scenario {
+    let work = Work::Paced { connections };
+    Scenario {
+        name,
+        title,
+        family: Family::Http,
+        path: "/",
+        work,
+        entries: alone(&[TAYET, ACTIX, HYPER, NGINX]),
+    }
 }
 
 /// Each compared with the same server's handler where it need not be dispatched.
