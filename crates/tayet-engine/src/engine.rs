@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
 use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
 
 use crate::channel::ChannelSettings;
@@ -253,7 +254,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         execution: config.execution,
         has_proxy_protocol: config.proxy_protocol,
         max_connections: max_connections(&limits),
-        open_connections: AtomicUsize::new(0),
+        open_connections: CachePadded::new(AtomicUsize::new(0)),
         limits,
         clock: Clock::default(),
         takeovers: AtomicU64::new(0),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
@@ -23,7 +25,8 @@ pub(crate) struct Shared {
     pub(crate) execution: ExecutionModel,
     pub(crate) has_proxy_protocol: bool,
     pub(crate) max_connections: usize,
-    pub(crate) open_connections: AtomicUsize,
+    /// Written for each connection, and so kept away from what is read for each request.
+    pub(crate) open_connections: CachePadded<AtomicUsize>,
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
     pub(crate) shards: Vec<Arc<Shard>>,

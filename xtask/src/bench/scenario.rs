@@ -53,6 +53,8 @@ pub(super) enum Work {
     Load(Load),
     /// A paced client on the path, while wrk holds so many connections in handlers that sleep.
     Mixed { sleepers: u32 },
+    /// Requests at a steady pace, over so many connections in turn.
+    Paced { connections: u32 },
     /// Keep-alive connections with one request each, alone and beside idle ones.
     Fairness,
     /// Idle connections, and what they take.

@@ -23,6 +23,9 @@ use super::{upload, websocket, websocket_idle};
 
 const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
 const PACED_CONNECTIONS: u32 = 8;
+/// What goes over many connections, each of which is asked in its turn.
+const ACTIVE_REQUESTS_PER_SECOND: u32 = 5_000;
+const ACTIVE_CLIENTS: u32 = 16;
 /// What the mixed load sleeps beside the paced one.
 const SLEEP_PATH: &str = "/sleep/100";
 /// How long the sleepers run before and after the paced load.
@@ -53,6 +56,7 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
             Ok(figures)
         }
         Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
+        Work::Paced { connections } => paced(harness, &start()?, connections),
         Work::Fairness => fairness(harness, &start()?),
         Work::Memory => memory(harness, &start()?),
         Work::WebSocketEcho { sockets } => websocket::echo(harness, &start()?, sockets),
@@ -112,8 +116,12 @@ fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Resul
     let sleeping =
         sleepers.start(harness.workspace.root(), server.address, SLEEP_PATH, duration + 2 * SLEEP_MARGIN)?;
     thread::sleep(SLEEP_MARGIN);
-    let pace =
-        Pace { requests_per_second: PACED_REQUESTS_PER_SECOND, connections: PACED_CONNECTIONS, duration };
+    let pace = Pace {
+        requests_per_second: PACED_REQUESTS_PER_SECOND,
+        connections: PACED_CONNECTIONS,
+        clients: PACED_CONNECTIONS,
+        duration,
+    };
     let latencies = pace.run(server.address, &server.path)?;
     let slept = sleeping.finish()?;
     let usage = Clocks::read(&processes)?.since(&before);
@@ -124,6 +132,26 @@ fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Resul
         (Figure::AnsweredPercent, latencies.answered_percent),
         (Figure::SleepsPerSecond, slept.requests as f64 / slept.duration.as_secs_f64()),
         (Figure::Errors, slept.errors as f64),
+        (Figure::ForeignCpuPercent, usage.foreign_percent),
+    ]))
+}
+
+fn paced(harness: &Harness<'_>, server: &Server, connections: u32) -> anyhow::Result<Figures> {
+    let processes = server.processes()?;
+    let before = Clocks::read(&processes)?;
+    let pace = Pace {
+        requests_per_second: ACTIVE_REQUESTS_PER_SECOND,
+        connections,
+        clients: ACTIVE_CLIENTS,
+        duration: harness.settings.load_duration(),
+    };
+    let latencies = pace.run(server.address, &server.path)?;
+    let usage = Clocks::read(&processes)?.since(&before);
+    Ok(Figures::from([
+        (Figure::P50Us, latencies.p50_us),
+        (Figure::P99Us, latencies.p99_us),
+        (Figure::MaxUs, latencies.max_us),
+        (Figure::AnsweredPercent, latencies.answered_percent),
         (Figure::ForeignCpuPercent, usage.foreign_percent),
     ]))
 }
