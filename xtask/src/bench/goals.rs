@@ -15,7 +15,7 @@ use super::report::{Results, Row};
 use super::scenario::{self, Family};
 
 /// A figure with what is asked of it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Goal {
     pub(super) what: String,
     /// Absent when it was not measured.
