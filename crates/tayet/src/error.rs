@@ -66,10 +66,15 @@ impl Error {
         self.source.as_deref()
     }
 
-    /// A server's own fault is logged with all its causes, since the client does not learn of them.
+    /// A server's own fault is logged with all its causes, since the client does not learn of them. A 503 says itself what is
+    /// the matter, and there may be thousands a second.
     fn log(&self) {
-        if let (true, Some(source)) = (self.status().is_server_error(), &self.source) {
-            tracing::error!(status = self.status().as_u16(), "a handler failed: {}", Chain(source.as_ref()));
+        let (status, Some(source)) = (self.status(), &self.source) else { return };
+        let code = status.as_u16();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            tracing::debug!(status = code, "a handler could not answer now: {}", Chain(source.as_ref()));
+        } else if status.is_server_error() {
+            tracing::error!(status = code, "a handler failed: {}", Chain(source.as_ref()));
         }
     }
 }
