@@ -5,6 +5,7 @@ mod http;
 mod tus;
 mod uploads;
 mod websockets;
+mod wsgi;
 
 use serde::Serialize;
 
@@ -56,6 +57,7 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
         Family::Uploads => uploads::goals(measured),
         Family::Tus => tus::goals(measured),
         Family::WebSockets => websockets::goals(measured),
+        Family::Wsgi => wsgi::goals(measured),
     }
 }
 
@@ -197,6 +199,7 @@ mod tests {
                 Figure::AnsweredBesideIdle,
                 Figure::BytesPerIdleConnection,
                 Figure::PeakRssMb,
+                Figure::PssMb,
                 Figure::CpuUsPerMessage,
                 Figure::CpuUsPerDelivery,
                 Figure::DeliveriesPerSecond,
