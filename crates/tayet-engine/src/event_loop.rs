@@ -242,7 +242,7 @@ impl Loop {
             (route, &route.messages)
         } else if let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) {
             let route = &self.shared.routes[busy.route.0 as usize];
-            (route, &route.class)
+            (route, route.classes.of(busy.group))
         } else {
             return;
         };

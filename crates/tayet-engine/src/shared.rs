@@ -12,6 +12,7 @@ use crate::home::Home;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
+use crate::route_classes::RouteClasses;
 use crate::sync::{Condvar, Mutex, lock};
 use crate::{BodyUse, ExecutionModel, Limits, RouteId, Service, WebSocketOptions};
 
@@ -44,7 +45,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct RouteState {
     pub(crate) label: String,
-    pub(crate) class: RouteClass,
+    pub(crate) classes: RouteClasses,
     /// The class of what its sessions call.
     pub(crate) messages: RouteClass,
     /// What the WebSocket keeps to that was opened last.

@@ -13,11 +13,12 @@ use super::instructions;
 use super::launch::Launch;
 use super::load;
 use super::paced::Pace;
-use super::process_stat::resident_bytes;
+use super::process_stat::{proportional_bytes, resident_bytes};
 use super::scenario::{Entry, Scenario, Work};
 use super::server::Server;
 use super::syscalls::{self, Syscalls};
 use super::wrk::{Load, Shape};
+use super::wsgi::Wsgi;
 use super::{upload, websocket, websocket_idle};
 
 const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
@@ -47,6 +48,13 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
             }
             Ok(figures)
         }
+        Work::Wsgi(Wsgi { load, .. }) => {
+            let (settings, root, server) = (&harness.settings, harness.workspace.root(), start()?);
+            let mut figures =
+                load::measure(root, &server, load, settings.load_duration(), settings.warms_up)?;
+            figures.insert(Figure::PssMb, proportional_bytes(&server.processes()?)? as f64 / 1e6);
+            Ok(figures)
+        }
         Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
         Work::Paced { connections } => paced(harness, &start()?, connections),
         Work::Fairness => fairness(harness, &start()?),
@@ -71,7 +79,7 @@ pub(super) fn count_syscalls(
     let root = harness.workspace.root();
     let server = start(harness, scenario, entry)?;
     match scenario.work {
-        Work::Load(load) => syscalls::count(root, &server, |duration| {
+        Work::Load(load) | Work::Wsgi(Wsgi { load, .. }) => syscalls::count(root, &server, |duration| {
             Ok(load.start(root, server.address, &server.path, duration)?.finish()?.requests)
         }),
         Work::WebSocketEcho { sockets } => {
@@ -88,6 +96,9 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
     if let Work::WebSocketIdle(idle) = scenario.work {
         launch = launch.pinging(contestant, idle.ping_after());
+    }
+    if let Work::Wsgi(wsgi) = scenario.work {
+        launch = launch.serving(contestant, wsgi);
     }
     let server = Server::start(launch, path)?;
     server.check(contestant)?;

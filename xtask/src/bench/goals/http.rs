@@ -9,7 +9,11 @@ use crate::bench::scenario::http::{
 };
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
-    let mut goals = vec![
+    [cost_goals(measured), sleep_goals(measured), crowd_goals(measured)].concat()
+}
+
+fn cost_goals(measured: Measured<'_>) -> Vec<Goal> {
+    vec![
         goal(
             "hello, 64 connections: CPU a request, task pool over inline",
             measured.ratio("hello-64", TAYET, TAYET_INLINE, Figure::CpuUsPerRequest),
@@ -46,9 +50,11 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             measured.ratio("dispatched", TAYET_4_THREADS, TAYET_INLINE, Figure::CpuUsPerRequest),
             (2, AtMost(1.3), Some(AtMost(1.2))),
         ),
-    ];
-    goals.extend(sleep_goals(measured));
-    goals.extend([
+    ]
+}
+
+fn crowd_goals(measured: Measured<'_>) -> Vec<Goal> {
+    vec![
         goal(
             "mixed load: p99 µs of the fast route, task pool",
             measured.median("mixed", TAYET, Figure::P99Us),
@@ -82,8 +88,7 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             measured.median("hello-512", TAYET, Figure::PeakRssMb),
             (1, AtMost(8.0), None),
         ),
-    ]);
-    goals
+    ]
 }
 
 fn sleep_goals(measured: Measured<'_>) -> Vec<Goal> {

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_sleeping_is_bounded_by_the_connections() {
-        let bounds: Vec<_> = crate::bench::scenario::all()
+        let bounds: Vec<_> = scenarios()
             .iter()
             .filter_map(|scenario| Some((scenario.name, scenario.bound_requests_per_second()?)))
             .collect();
