@@ -13,6 +13,7 @@ mod channel;
 mod clock;
 mod connection;
 mod counters;
+mod detached;
 mod doze;
 mod engine;
 mod event_loop;
@@ -54,6 +55,7 @@ mod worker;
 
 pub use body::Body;
 pub use body_writer::BodyWriter;
+pub use detached::Detached;
 pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};
 pub use excuse::excuse_wait;

@@ -37,6 +37,8 @@ impl ResponseLength {
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: StatusCode,
+    /// The reason phrase in place of the status's usual one (RFC 9112 section 4).
+    pub reason: Option<&'a HeaderValue>,
     /// The version of the request. The status line always says HTTP/1.1 (RFC 9110 section 6.2).
     pub request_version: Version,
     /// Whether the connection goes on after this response. With [`ResponseLength::UntilClose`] it never does.
@@ -81,7 +83,7 @@ impl ResponseHead<'_> {
     /// The status line and Date.
     #[inline]
     fn encode_start(&self, out: &mut Vec<u8>) {
-        if self.status == StatusCode::OK {
+        if self.status == StatusCode::OK && self.reason.is_none() {
             out.extend_from_slice(self.date.ok_start());
         } else {
             self.encode_status_line(out);
@@ -104,7 +106,10 @@ impl ResponseHead<'_> {
         out.extend_from_slice(b"HTTP/1.1 ");
         out.extend_from_slice(self.status.as_str().as_bytes());
         out.push(b' ');
-        out.extend_from_slice(self.status.canonical_reason().unwrap_or_default().as_bytes());
+        out.extend_from_slice(match self.reason {
+            Some(reason) => reason.as_bytes(),
+            None => self.status.canonical_reason().unwrap_or_default().as_bytes(),
+        });
     }
 
     /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other:
