@@ -19,7 +19,7 @@ use crate::body_wire::BodyWire;
 use crate::channel::Channel;
 use crate::clock::DateCache;
 use crate::connection::Answer;
-use crate::event_loop::{Due, Loop, Step};
+use crate::event_loop::{Due, DuePlace, Loop, Step};
 use crate::handling::{Handling, SocketEvent};
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
@@ -171,6 +171,7 @@ impl Worker {
         let slot = Arc::new(Slot::new());
         let activity = ThreadActivity::of_current().ok();
         self.shared.monitor.set_driving(the_loop.index(), Driving { slot: Arc::clone(&slot), activity });
+        let mut due = DuePlace::default();
         the_loop.arrive();
         loop {
             if the_loop.step() == Step::Stopped {
@@ -179,9 +180,11 @@ impl Worker {
                 return;
             }
             let lender = lends.then_some(&*slot);
-            match the_loop.take_due() {
-                Some(Due::Request(mut request)) => {
-                    let (mut response, back) = lend(lender, the_loop, || self.shared.handle(&mut request));
+            the_loop.exchange_due(&mut due);
+            match &mut *due {
+                Some(Due::Request(request)) => {
+                    let (mut response, back) = lend(lender, the_loop, || self.shared.handle(request));
+                    let Some(Due::Request(request)) = due.take() else { return };
                     let Some(back) = back else {
                         answer_late(request, response);
                         return;
@@ -189,8 +192,9 @@ impl Worker {
                     the_loop = back;
                     the_loop.answered(request, &mut response);
                 }
-                Some(Due::Event(mut handling)) => {
+                Some(Due::Event(handling)) => {
                     let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
+                    let Some(Due::Event(handling)) = due.take() else { return };
                     let Some(back) = back else {
                         handled_late(&handling);
                         return;
