@@ -43,7 +43,7 @@ pub struct Request {
 }
 
 /// What most requests never have: it is made when it is first asked for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Extras {
     uri: OnceCell<Uri>,
     headers: OnceCell<HeaderMap>,
@@ -269,12 +269,8 @@ impl Request {
             exchange: self.exchange,
             max_body_bytes: self.max_body_bytes,
             body: self.take_body(),
-            replaced_length: self.replaced_length,
-            uri: OnceCell::new(),
-            headers: self.headers.clone(),
-            extensions: self.extensions.clone(),
-            remote: self.remote,
             is_deferred: self.is_deferred,
+            extras: self.extras.clone(),
         };
         self.is_deferred = true;
         Detached::new(leaving)
