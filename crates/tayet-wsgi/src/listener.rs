@@ -1,7 +1,7 @@
 //! Who hears of what comes on a WebSocket: an inbox, or the application's own functions.
 
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
@@ -15,9 +15,16 @@ use crate::web_socket::{WebSocket, WebSocketClosed};
 
 /// What the engine tells of one WebSocket.
 pub(crate) struct Listener {
-    /// Taken when the socket is open. That it is dropped with the listener says that it will never be.
-    opened: Mutex<Option<SyncSender<tayet::WebSocket>>>,
+    /// Taken when the socket is open.
+    opening: Mutex<Option<Opening>>,
     ear: Ear,
+}
+
+/// Gives the application its socket, and then says that it is there. That it is dropped with the listener says that it will
+/// never be.
+pub(crate) struct Opening {
+    pub(crate) socket: Arc<OnceLock<tayet::WebSocket>>,
+    pub(crate) opened: SyncSender<()>,
 }
 
 pub(crate) enum Ear {
@@ -35,17 +42,19 @@ pub(crate) struct Callbacks {
 }
 
 impl Listener {
-    pub(crate) fn new(opened: SyncSender<tayet::WebSocket>, ear: Ear) -> Self {
-        Self { opened: Mutex::new(Some(opened)), ear }
+    pub(crate) fn new(opening: Opening, ear: Ear) -> Self {
+        Self { opening: Mutex::new(Some(opening)), ear }
     }
 }
 
 impl WebSocketHandler for Listener {
     fn on_open(&self, socket: &tayet::WebSocket, _: &Request) {
-        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(opened) = opened {
+        let opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Opening { socket: place, opened }) = opening {
+            // The functions may use it before the call that accepts it has gone on.
+            let _ = place.set(socket.clone());
             // Who waits for it waits until it is there.
-            let _ = opened.send(socket.clone());
+            let _ = opened.send(());
         }
     }
 

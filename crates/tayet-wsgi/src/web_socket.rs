@@ -1,6 +1,6 @@
 //! `environ["tayet.websocket"]`.
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyString;
 use tayet::{
-    CloseCode, Closed, Message, Origins, Response, SendError, SendPolicy, StatusCode, TopicError,
-    WebSocketConfig, WebSocketUpgrade, header,
+    CloseCode, Closed, HeaderName, HeaderValue, Message, Origins, Response, SendError, SendPolicy,
+    StatusCode, TopicError, WebSocketConfig, WebSocketUpgrade, header,
 };
 
 use crate::inbox::{Inbox, Received};
-use crate::listener::{Callbacks, Ear, Listener, failed, to_python};
+use crate::listener::{Callbacks, Ear, Listener, Opening, failed, to_python};
 use crate::response_head::parse_fields;
 use crate::start_response::StartResponse;
 
@@ -33,7 +33,11 @@ create_exception!(
 pub(crate) struct WebSocket {
     /// Until it is accepted, or refused.
     asked: Mutex<Option<Asked>>,
-    accepted: OnceLock<Accepted>,
+    /// Once it is open.
+    socket: Arc<OnceLock<tayet::WebSocket>>,
+    /// Where the application receives by itself.
+    inbox: OnceLock<Arc<Inbox>>,
+    protocol: OnceLock<String>,
     /// The answer where the request was no good one.
     refusal: Mutex<Option<Response>>,
     closed: OnceLock<Closed>,
@@ -45,19 +49,14 @@ struct Asked {
     start: Py<StartResponse>,
 }
 
-struct Accepted {
-    socket: tayet::WebSocket,
-    /// `None` where functions are called.
-    inbox: Option<Arc<Inbox>>,
-    protocol: Option<String>,
-}
-
 impl WebSocket {
     /// For a request that asks for a WebSocket; `upgrade` is an answer where it asks wrongly.
     pub(crate) fn new(upgrade: Result<WebSocketUpgrade, Response>, start: Py<StartResponse>) -> Self {
         Self {
             asked: Mutex::new(Some(Asked { upgrade, start })),
-            accepted: OnceLock::new(),
+            socket: Arc::default(),
+            inbox: OnceLock::new(),
+            protocol: OnceLock::new(),
             refusal: Mutex::default(),
             closed: OnceLock::new(),
         }
@@ -76,24 +75,24 @@ impl WebSocket {
     /// The call of the application is over, by `error` or as it should. A socket whose messages it received is closed with
     /// that.
     pub(crate) fn call_ended(&self, py: Python<'_>, error: Option<&PyErr>) {
-        let Some(accepted) = self.accepted.get() else { return };
+        let Some(socket) = self.socket.get() else { return };
         match error {
-            Some(error) => failed(py, &accepted.socket, error),
-            None if accepted.inbox.is_some() => accepted.socket.close(CloseCode::NORMAL, ""),
+            Some(error) => failed(py, socket, error),
+            None if self.inbox.get().is_some() => socket.close(CloseCode::NORMAL, ""),
             None => {}
         }
-        if let Some(inbox) = &accepted.inbox {
-            py.detach(|| inbox.clear(&accepted.socket));
+        if let Some(inbox) = self.inbox.get() {
+            py.detach(|| inbox.clear(socket));
         }
     }
 
-    fn accepted(&self) -> PyResult<&Accepted> {
-        self.accepted.get().ok_or_else(|| PyRuntimeError::new_err("the WebSocket has not been accepted"))
+    fn accepted(&self) -> PyResult<&tayet::WebSocket> {
+        self.socket.get().ok_or_else(|| PyRuntimeError::new_err("the WebSocket has not been accepted"))
     }
 
     fn receive_within(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Received> {
-        let Accepted { socket, inbox, .. } = self.accepted()?;
-        let inbox = inbox.as_ref().ok_or_else(|| {
+        let socket = self.accepted()?;
+        let inbox = self.inbox.get().ok_or_else(|| {
             PyRuntimeError::new_err("the messages of this WebSocket go to its on_message function")
         })?;
         let received = py.detach(|| inbox.receive(socket, timeout));
@@ -151,30 +150,14 @@ impl WebSocket {
             config = config.ping_interval_ms(parse_seconds(interval)?.as_millis() as u64);
         }
         let fields = headers.map(parse_fields).transpose()?.unwrap_or_default();
-        let (opened, opening) = mpsc::sync_channel(1);
-        let inbox = on_message.is_none().then(Arc::<Inbox>::default);
-        let ear = match (&inbox, on_message) {
-            (None, Some(on_message)) => {
+        let ear = match on_message {
+            Some(on_message) => {
                 let socket = this.clone().unbind();
                 Ear::Callbacks(Mutex::new(Some(Callbacks { socket, on_message, on_close })))
             }
-            _ => Ear::Inbox(inbox.clone().unwrap_or_default()),
+            None => Ear::Inbox(Arc::default()),
         };
-        let asked = this.get().asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Asked { upgrade, start } =
-            asked.ok_or_else(|| PyRuntimeError::new_err("accept() has been called before"))?;
-        let upgrade = upgrade.map_err(|refusal| this.get().refuse(refusal))?;
-        let mut answer = upgrade.with(config).serve(Listener::new(opened, ear));
-        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(this.get().refuse(answer));
-        }
-        let protocol = answer.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
-        let protocol = protocol.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        for (name, value) in fields {
-            answer.headers_mut().append(name, value);
-        }
-        start.get().upgrade(answer)?;
-        this.get().open(this.py(), opening, inbox, protocol)
+        this.get().open(this.py(), config, fields, ear)
     }
 
     /// The next message: a `str` or `bytes`. Waits for it, `timeout` seconds at most if that is given.
@@ -201,7 +184,7 @@ impl WebSocket {
 
     /// Sends a message; `False` when it was dropped since the queue was full.
     fn send(&self, py: Python<'_>, message: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let Accepted { socket, .. } = self.accepted()?;
+        let socket = self.accepted()?;
         let message = parse_message(message)?;
         match py.detach(|| socket.send(message)) {
             Ok(()) => Ok(true),
@@ -215,45 +198,45 @@ impl WebSocket {
     fn close(&self, py: Python<'_>, code: u16, reason: &str) -> PyResult<()> {
         let code = CloseCode::new(code)
             .ok_or_else(|| PyValueError::new_err(format!("{code} cannot stand in a close frame")))?;
-        let Accepted { socket, .. } = self.accepted()?;
+        let socket = self.accepted()?;
         py.detach(|| socket.close(code, reason));
         Ok(())
     }
 
     /// Joins a topic: what is published to it is sent to this socket.
     fn subscribe(&self, py: Python<'_>, topic: &str) -> PyResult<()> {
-        let Accepted { socket, .. } = self.accepted()?;
+        let socket = self.accepted()?;
         py.detach(|| socket.subscribe(topic)).map_err(topic_error)
     }
 
     /// Leaves a topic; `False` if it was not in it.
     fn unsubscribe(&self, py: Python<'_>, topic: &str) -> PyResult<bool> {
-        let Accepted { socket, .. } = self.accepted()?;
+        let socket = self.accepted()?;
         Ok(py.detach(|| socket.unsubscribe(topic)))
     }
 
     /// The topics that it is in.
     #[getter]
     fn subscriptions(&self) -> PyResult<Vec<String>> {
-        Ok(self.accepted()?.socket.subscriptions())
+        Ok(self.accepted()?.subscriptions())
     }
 
     /// The subprotocol that was agreed on.
     #[getter]
     fn subprotocol(&self) -> Option<&str> {
-        self.accepted.get()?.protocol.as_deref()
+        self.protocol.get().map(String::as_str)
     }
 
     /// Bytes that wait to be sent.
     #[getter]
     fn buffered_amount(&self) -> PyResult<usize> {
-        Ok(self.accepted()?.socket.buffered_amount())
+        Ok(self.accepted()?.buffered_amount())
     }
 
     /// Whether nothing can be sent any more.
     #[getter]
     fn is_closed(&self) -> bool {
-        self.accepted.get().is_some_and(|accepted| accepted.socket.is_closed())
+        self.socket.get().is_some_and(tayet::WebSocket::is_closed)
     }
 
     /// The close code once the application has met the end; 1005 and 1006 stand for none (RFC 6455 section 7.1.5).
@@ -270,20 +253,38 @@ impl WebSocket {
 }
 
 impl WebSocket {
-    /// Waits until the loop has begun the conversation.
+    /// Answers, and waits until the loop has begun the conversation.
     fn open(
         &self,
         py: Python<'_>,
-        opening: Receiver<tayet::WebSocket>,
-        inbox: Option<Arc<Inbox>>,
-        protocol: Option<String>,
+        config: WebSocketConfig,
+        fields: Vec<(HeaderName, HeaderValue)>,
+        ear: Ear,
     ) -> PyResult<()> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Asked { upgrade, start } =
+            asked.ok_or_else(|| PyRuntimeError::new_err("accept() has been called before"))?;
+        let upgrade = upgrade.map_err(|refusal| self.refuse(refusal))?;
+        if let Ear::Inbox(inbox) = &ear {
+            let _ = self.inbox.set(Arc::clone(inbox));
+        }
+        let (opened, is_open) = mpsc::sync_channel(1);
+        let opening = Opening { socket: Arc::clone(&self.socket), opened };
+        let mut answer = upgrade.with(config).serve(Listener::new(opening, ear));
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(self.refuse(answer));
+        }
+        let protocol = answer.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+        if let Some(protocol) = protocol.and_then(|value| value.to_str().ok()) {
+            let _ = self.protocol.set(protocol.to_owned());
+        }
+        for (name, value) in fields {
+            answer.headers_mut().append(name, value);
+        }
+        start.get().upgrade(answer)?;
         // Ends when the answer is thrown away, since the client has gone or has been answered for the application.
-        let socket = py
-            .detach(move || opening.recv())
-            .map_err(|_| WebSocketClosed::new_err("the client has gone before the WebSocket was open"))?;
-        let _ = self.accepted.set(Accepted { socket, inbox, protocol });
-        Ok(())
+        py.detach(move || is_open.recv())
+            .map_err(|_| WebSocketClosed::new_err("the client has gone before the WebSocket was open"))
     }
 }
 
