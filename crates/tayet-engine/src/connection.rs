@@ -7,6 +7,7 @@ use tayet_http1 as http1;
 use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::Asked;
+use crate::download::Download;
 use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
@@ -99,6 +100,8 @@ pub(crate) enum AfterSend {
     GoOn,
     /// This request goes to a worker.
     Dispatch(Box<Call>),
+    /// The rest of this answer goes to a worker, now that the client takes more.
+    Resume(Box<Download>),
     /// This answer is next.
     Answer(Box<Answer>),
     /// The connection closes.
@@ -109,7 +112,7 @@ pub(crate) enum AfterSend {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) response: Response,
-    /// What was asked, if the answer begins a session.
+    /// What was asked, if the answer begins a session, or interim responses wait for it.
     pub(crate) request: Option<Request>,
 }
 
@@ -127,6 +130,11 @@ impl Connection {
             has_ended: false,
             is_paused: false,
         }
+    }
+
+    /// The number of the request that its handler is to get.
+    pub(crate) fn next_exchange(&self) -> u32 {
+        self.exchange.wrapping_add(1)
     }
 
     /// Whether nothing has come that was not looked at, or is known to come no more.

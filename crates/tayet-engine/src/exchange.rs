@@ -10,7 +10,9 @@ use tayet_net::{Moment, PeerAddress, Token};
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
+use crate::download::Download;
 use crate::event_loop::{Current, Due, Input, Loop, Sending};
+use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
@@ -68,6 +70,9 @@ impl Loop {
         let exchange = request.exchange();
         self.set_now();
         let is_deferred = request.is_deferred();
+        if request.interims() == InterimPath::BehindAnswers {
+            self.out.append(&mut request.take_held_interims());
+        }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
             self.open_session(token, exchange, Answer { response, request: Some(request) });
@@ -85,9 +90,16 @@ impl Loop {
         if connection.busy(exchange).is_none() {
             return;
         }
+        // Interim responses come before it or not at all.
+        connection.peer.claim(exchange);
         if connection.sending.is_some() {
             connection.sending = Some(AfterSend::Answer(answer));
-        } else if answer.response.body().is_session() {
+            return;
+        }
+        if let Some(request) = &answer.request {
+            self.out.append(&mut request.take_held_interims());
+        }
+        if answer.response.body().is_session() {
             self.open_session(token, exchange, *answer);
         } else {
             self.give_answer(token, exchange, *answer);
@@ -116,7 +128,9 @@ impl Loop {
             self.shard.answered(busy.route.0, status, took);
             self.shard.queue_wait.record(waited);
         }
-        connection.phase = Phase::Head;
+        if !matches!(outcome, Outcome::Parked { .. }) {
+            connection.phase = Phase::Head;
+        }
         let (keep_alive, sending) = match outcome {
             Outcome::Sent { keep_alive, bytes } => {
                 self.shard.sent_bytes.add(bytes);
@@ -125,6 +139,11 @@ impl Loop {
             Outcome::Rest(mut unsent) => {
                 self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
                 (unsent.keep_alive, self.send(token, &mut unsent.outgoing))
+            }
+            Outcome::Parked { download, bytes } => {
+                self.shard.sent_bytes.add(bytes);
+                self.park(token, download);
+                return;
             }
             Outcome::Broken => {
                 self.close(token);
@@ -138,6 +157,14 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
         }
+    }
+
+    /// Keeps what is left of a download until its client takes more. The deadline is counted from when it last took something.
+    fn park(&mut self, token: Token, download: Box<Download>) {
+        let deadline_ms = download.progress_at.as_ms() + self.shared.limits.write_stall_timeout_ms;
+        self.driver.await_writable(token);
+        self.note_after_send(token, AfterSend::Resume(download));
+        self.set_deadline(token, deadline_ms);
     }
 
     /// A connection has been free since `at`: it idles, or takes up what came meanwhile.
@@ -177,6 +204,11 @@ impl Loop {
             AfterSend::GoOn => self.go_on(token),
             AfterSend::Dispatch(call) => {
                 self.jobs.push(Job::Call(call));
+                self.go_on(token);
+            }
+            AfterSend::Resume(mut download) => {
+                download.queued_at = self.now;
+                self.jobs.push(Job::Download(download));
                 self.go_on(token);
             }
             AfterSend::Answer(answer) => {
@@ -378,7 +410,8 @@ impl Loop {
         if !start.is_empty() {
             pipe.push(start);
         }
-        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::clone(&connection.peer));
+        let peer = Arc::clone(&connection.peer);
+        let body = RequestBody::arriving(Arc::clone(&pipe), peer, connection.next_exchange());
         let received_bytes = start.len() as u64;
         let rate = RateWindow::new(self.now_ms);
         let stream = Streaming { pipe, received_bytes, rate, is_finished: false };
@@ -438,18 +471,20 @@ impl Loop {
         let route = &self.shared.routes[index];
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        connection.exchange = connection.exchange.wrapping_add(1);
-        let exchange = connection.exchange;
+        let exchange = connection.next_exchange();
+        connection.exchange = exchange;
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
             Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
         let max_body_bytes = route.max_body_bytes;
+        let interims =
+            if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
             self.set_busy_deadline(token);
         }
-        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body);
+        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
         if runs_here {
             *self.due = Some(Due::Request(request()));
             return Progress::Call;
@@ -492,6 +527,12 @@ impl Loop {
                 self.jobs.push(Job::Write(Box::new(job)));
                 false
             }
+            Encoded::Parts { parts, keep_alive } => {
+                let (peer, head) = (Arc::clone(&connection.peer), std::mem::take(&mut self.out));
+                let download = Download::new(peer, exchange, keep_alive, head, parts, self.now);
+                self.jobs.push(Job::Download(Box::new(download)));
+                false
+            }
             Encoded::Session { .. } => unreachable!("sessions are opened, not answered"),
         }
     }
@@ -517,8 +558,10 @@ impl Loop {
 
     /// The connection is free: takes up what came meanwhile.
     fn take_up(&mut self, token: Token) {
+        // Past the grace of draining, whoever has the connection is to report at once.
+        let is_awaited = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };
-        connection.peer.set_awaited(false);
+        connection.peer.set_awaited(is_awaited);
         let backlog = std::mem::take(&mut connection.backlog);
         let is_paused = connection.is_paused;
         self.current = Some(Current::kept(token, backlog));

@@ -6,6 +6,7 @@
 
 mod answer;
 mod body;
+mod body_part;
 mod body_plan;
 mod body_wire;
 mod body_writer;
@@ -14,6 +15,7 @@ mod clock;
 mod connection;
 mod counters;
 mod detached;
+mod download;
 mod doze;
 mod engine;
 mod event_loop;
@@ -25,6 +27,7 @@ mod fan_out;
 mod frugal;
 mod handling;
 mod home;
+mod interim;
 mod limits;
 mod mailbox;
 mod metrics;
@@ -54,6 +57,7 @@ mod web_socket;
 mod worker;
 
 pub use body::Body;
+pub use body_part::BodyPart;
 pub use body_writer::BodyWriter;
 pub use detached::Detached;
 pub use engine::{Bound, Engine, EngineConfig};

@@ -7,8 +7,10 @@ mod application;
 mod bounds;
 mod conversation;
 mod deadlines;
+mod downloads;
 mod draining;
 mod endings;
+mod hints;
 mod sockets;
 mod stage;
 

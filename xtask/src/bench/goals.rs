@@ -1,6 +1,9 @@
 //! The figures that Tayet set out to reach, and whether it does.
 
+mod files;
 mod http;
+mod tus;
+mod uploads;
 mod websockets;
 
 use serde::Serialize;
@@ -49,6 +52,9 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
     let measured = Measured { scenarios };
     match family {
         Family::Http => http::goals(measured),
+        Family::Files => files::goals(measured),
+        Family::Uploads => uploads::goals(measured),
+        Family::Tus => tus::goals(measured),
         Family::WebSockets => websockets::goals(measured),
     }
 }
@@ -80,11 +86,23 @@ impl Measured<'_> {
         figure: Figure,
         worse: fn(f64, f64) -> f64,
     ) -> Option<f64> {
+        let is_peer = |row: &Row| scenario::contestant(&row.key).is_some_and(|row| row.is_peer());
+        self.over_rows(scenario, contestant, figure, worse, is_peer)
+    }
+
+    /// The same of those that `selects` says.
+    fn over_rows(
+        &self,
+        scenario: &str,
+        contestant: Contestant,
+        figure: Figure,
+        worse: fn(f64, f64) -> f64,
+        selects: impl Fn(&Row) -> bool,
+    ) -> Option<f64> {
         let results = self.scenario(scenario)?;
         let own = &results.row(contestant.key)?.rounds;
-        let is_peer = |row: &&Row| scenario::contestant(&row.key).is_some_and(|row| row.is_peer());
-        let ratios = results.rows.iter().filter(is_peer).filter_map(|row| ratio(own, &row.rounds, figure));
-        ratios.reduce(worse)
+        let rows = results.rows.iter().filter(|row| selects(row));
+        rows.filter_map(|row| ratio(own, &row.rounds, figure)).reduce(worse)
     }
 
     fn over_bound(&self, scenario: &str, contestant: Contestant) -> Option<f64> {
@@ -182,6 +200,8 @@ mod tests {
                 Figure::CpuUsPerMessage,
                 Figure::CpuUsPerDelivery,
                 Figure::DeliveriesPerSecond,
+                Figure::MibPerSecond,
+                Figure::CpuMsPerGib,
                 Figure::BytesPerSocket,
                 Figure::Sockets,
                 Figure::Pinged,

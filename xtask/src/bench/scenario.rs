@@ -1,14 +1,19 @@
 //! What is measured: the work, who does it, and what each is compared with.
 
+pub(super) mod files;
 pub(super) mod http;
+pub(super) mod tus;
+pub(super) mod uploads;
 mod websockets;
 
 use serde::Serialize;
 
 use super::contestant::Contestant;
 use super::figure::Figure;
+use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
+use super::ws_load::WS_LOAD;
 
 /// How long the handlers of the sleep scenarios sleep. The bare sleeper is told the same.
 pub(super) const SLEEP_MS: u32 = 10;
@@ -31,6 +36,9 @@ pub(super) struct Scenario {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Family {
     Http,
+    Files,
+    Uploads,
+    Tus,
     #[serde(rename = "websockets")]
     WebSockets,
 }
@@ -52,6 +60,8 @@ pub(super) enum Work {
     WebSocketFanOut { sockets: u32 },
     /// WebSockets that are open.
     WebSocketIdle(Idle),
+    /// Bodies from many connections.
+    Upload(Upload),
     /// A few requests under callgrind.
     Instructions,
 }
@@ -76,12 +86,15 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 2] = [Self::Http, Self::WebSockets];
+    pub(super) const ALL: [Self; 5] = [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::WebSockets];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
         match self {
             Self::Http => http::scenarios(),
+            Self::Files => files::scenarios(),
+            Self::Uploads => uploads::scenarios(),
+            Self::Tus => tus::scenarios(),
             Self::WebSockets => websockets::scenarios(),
         }
     }
@@ -90,6 +103,9 @@ impl Family {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
+            Self::Files => "files",
+            Self::Uploads => "uploads",
+            Self::Tus => "tus",
             Self::WebSockets => "websockets",
         }
     }
@@ -98,6 +114,9 @@ impl Family {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Http => "Requests",
+            Self::Files => "Files and compression",
+            Self::Uploads => "Uploads",
+            Self::Tus => "Resumable uploads",
             Self::WebSockets => "WebSockets",
         }
     }
@@ -109,12 +128,15 @@ impl Scenario {
         if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
     }
 
-    /// Whether the load generator for WebSockets is needed.
-    pub(super) fn is_websocket(&self) -> bool {
-        matches!(
-            self.work,
-            Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_)
-        )
+    /// The package of the load generator, where it is one of our own.
+    pub(super) fn load_generator(&self) -> Option<&'static str> {
+        match self.work {
+            Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_) => {
+                Some(WS_LOAD)
+            }
+            Work::Upload(_) => Some(UPLOAD_LOAD),
+            _ => None,
+        }
     }
 
     /// What the system calls of the work are divided by, if they are counted too.

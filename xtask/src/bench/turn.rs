@@ -10,14 +10,15 @@ use super::clocks::Clocks;
 use super::crowd::{Crowd, ask_at_once};
 use super::figure::{Figure, Figures};
 use super::instructions;
+use super::launch::Launch;
 use super::load;
 use super::paced::Pace;
 use super::process_stat::resident_bytes;
 use super::scenario::{Entry, Scenario, Work};
-use super::server::{Launch, Server};
+use super::server::Server;
 use super::syscalls::{self, Syscalls};
 use super::wrk::{Load, Shape};
-use super::{websocket, websocket_idle};
+use super::{upload, websocket, websocket_idle};
 
 const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
 const PACED_CONNECTIONS: u32 = 8;
@@ -35,9 +36,13 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
     let start = || start(harness, scenario, entry);
     match scenario.work {
         Work::Load(load) => {
-            let settings = &harness.settings;
-            let root = harness.workspace.root();
-            load::measure(root, &start()?, load, settings.load_duration(), settings.warms_up)
+            let (settings, root, server) = (&harness.settings, harness.workspace.root(), start()?);
+            let mut figures =
+                load::measure(root, &server, load, settings.load_duration(), settings.warms_up)?;
+            if let Some(accepting) = load.header {
+                figures.insert(Figure::BodyBytes, server.compressed_bytes(accepting)? as f64);
+            }
+            Ok(figures)
         }
         Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
         Work::Fairness => fairness(harness, &start()?),
@@ -45,6 +50,7 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
         Work::WebSocketEcho { sockets } => websocket::echo(harness, &start()?, sockets),
         Work::WebSocketFanOut { sockets } => websocket::fan_out(harness, &start()?, sockets),
         Work::WebSocketIdle(idle) => websocket_idle::measure(harness, idle, start),
+        Work::Upload(upload) => upload::measure(harness, &start()?, upload),
         Work::Instructions => {
             let count = instructions::count(harness, &entry.contestant)?;
             Ok(Figures::from([(Figure::InstructionsPerRequest, count)]))

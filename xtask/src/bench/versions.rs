@@ -24,7 +24,7 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         |path: &str| fs::read_to_string(workspace.path(path)).with_context(|| format!("reading {path}"));
     match program {
         Program::Floor(_) => Ok(None),
-        Program::Arena => {
+        Program::Arena | Program::Tayet => {
             let mut git = Command::new("git");
             git.args(["describe", "--always", "--dirty"]).current_dir(workspace.root());
             Ok(Some(output_of(&mut git)?.trim().to_owned()))
@@ -36,10 +36,12 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
             let manifest: NodeManifest = serde_json::from_str(&read("bench/peers/node/package.json")?)?;
             Ok(manifest.dependencies.get("ws").cloned())
         }
+        Program::Crate { version, .. } => Ok(Some(version.to_owned())),
+        Program::Tusd => Ok(required_version(&read("bench/peers/tusd/go.mod")?, "tus/tusd/v2")),
         Program::Go(_) => {
             Ok(Some(output_of(Command::new("go").args(["env", "GOVERSION"]))?.trim().to_owned()))
         }
-        Program::Nginx => {
+        Program::Nginx { .. } => {
             let output = Command::new("nginx").arg("-v").output().context("cannot start `nginx`")?;
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             Ok(text.trim().rsplit_once('/').map(|(_, version)| version.to_owned()))

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct Load {
     pub(super) connections: u32,
     pub(super) shape: Shape,
-    /// A field that each request has beside `Host`.
+    /// An `Accept-Encoding` that each request has.
     pub(super) header: Option<&'static str>,
 }
 

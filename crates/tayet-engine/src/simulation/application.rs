@@ -1,21 +1,26 @@
 //! What the simulated server serves: a route for each way to take a request and to answer it.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tayet_http1::Head;
 use tayet_testkit::{Random, SimulatedNet};
 
 use super::sockets::{Diarist, Diary};
 use crate::sync::{Mutex, lock};
 use crate::{
-    Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service, WebSocketOptions,
+    Body, BodyError, BodyPart, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service,
+    WebSocketOptions,
 };
 
 /// How long the client of [`Kind::Hasty`] waits for its handler.
 pub(super) const HASTY_TIMEOUT_MS: u64 = 500;
+
+/// The field of a hint that has the body of the answer.
+pub(super) const HINT: &str = "x-answer";
 
 /// How long [`Kind::Deferred`] puts its answer off, at most.
 const MAX_DEFERRAL: Duration = Duration::from_millis(20);
@@ -30,14 +35,22 @@ pub(super) enum Kind {
     Blocking,
     /// The same, from a handler that is pinned to its loop.
     Pinned,
-    /// The same, from a route with a time-out.
+    /// The same, from a route with a time-out, behind a hint.
     Hasty,
+    /// The same, behind `size` hints, of which each tells what the answer will be.
+    Hinted,
     /// `size` bytes.
     Sized,
     /// `size` bytes that are written while they are sent, in chunks.
     Written,
     /// The same with a length.
     WrittenSized,
+    /// `size` bytes of a file.
+    File,
+    /// The same in three parts, of which the middle one is of a file, from a handler that is pinned to a worker.
+    Parts,
+    /// `size` bytes of a file that has half of them.
+    Shrunken,
     /// `size` bytes, later and from elsewhere.
     Deferred,
     /// The request's body, once it is there.
@@ -57,14 +70,18 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 19] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
         Self::Hasty,
+        Self::Hinted,
         Self::Sized,
         Self::Written,
         Self::WrittenSized,
+        Self::File,
+        Self::Parts,
+        Self::Shrunken,
         Self::Deferred,
         Self::Echo,
         Self::Adaptive,
@@ -86,8 +103,16 @@ impl Kind {
     /// What a client is to get for `body`: the status and the body of the answer.
     pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
         match self {
-            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Ignoring => (200, plain(tag)),
-            Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
+            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Hinted | Self::Ignoring => {
+                (200, plain(tag))
+            }
+            Self::Sized
+            | Self::Written
+            | Self::WrittenSized
+            | Self::File
+            | Self::Parts
+            | Self::Shrunken
+            | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
             Self::Socket | Self::Topic => (101, Vec::new()),
             Self::Panicking => (500, b"{\"title\":\"Internal Server Error\",\"status\":500}\n".to_vec()),
@@ -98,7 +123,7 @@ impl Kind {
         Route {
             label: format!("{self:?}"),
             pin: match self {
-                Self::Blocking => Some(Pin::Blocking),
+                Self::Blocking | Self::Parts => Some(Pin::Blocking),
                 Self::Pinned => Some(Pin::Inline),
                 _ => None,
             },
@@ -144,6 +169,11 @@ impl Service for Application {
             Kind::WrittenSized => Response::new(Body::from_writer_sized(size as u64, move |out| {
                 out.write_all(&pattern(tag, size))
             })),
+            Kind::File => Response::new(Body::from_file(file_of(&pattern(tag, size)), 0..size as u64)),
+            Kind::Shrunken => {
+                Response::new(Body::from_file(file_of(&pattern(tag, size / 2)), 0..size as u64))
+            }
+            Kind::Parts => Response::new(in_parts(&pattern(tag, size))),
             Kind::Deferred => {
                 let responder = request.defer();
                 let time =
@@ -158,6 +188,11 @@ impl Service for Application {
             Kind::Socket | Kind::Topic => {
                 let diarist = Diarist { tag, topic: kind == Kind::Topic, diary: Arc::clone(&self.diary) };
                 Response::web_socket(Arc::new(diarist), WebSocketOptions::default())
+            }
+            Kind::Hasty | Kind::Hinted => {
+                let hints = if kind == Kind::Hinted { size } else { 1 };
+                (0..hints).for_each(|_| hint(request, tag));
+                Response::new(plain(tag))
             }
             // Unwinds without the message that a panic prints.
             Kind::Panicking => std::panic::resume_unwind(Box::new("as asked")),
@@ -174,6 +209,13 @@ fn parse(path: &str) -> (Kind, u64, usize) {
     (kind, part().parse().expect("a tag"), part().parse().expect("a size"))
 }
 
+/// Tells the client what the answer will be. One that has gone, or takes nothing, is not told.
+fn hint(request: &Request, tag: u64) {
+    let told = HeaderValue::from_bytes(&plain(tag)).expect("visible ASCII");
+    let fields = HeaderMap::from_iter([(HeaderName::from_static(HINT), told)]);
+    let _ = request.send_interim(StatusCode::EARLY_HINTS, &fields);
+}
+
 fn plain(tag: u64) -> Vec<u8> {
     format!("this is {tag}").into_bytes()
 }
@@ -181,6 +223,22 @@ fn plain(tag: u64) -> Vec<u8> {
 /// Bytes that tell whose they are and where they belong.
 pub(super) fn pattern(tag: u64, size: usize) -> Vec<u8> {
     (0..size).map(|at| (tag as usize * 31 + at * 7 + at / 251) as u8).collect()
+}
+
+/// These bytes, of which those in the middle are in a file.
+fn in_parts(bytes: &[u8]) -> Body {
+    let (start, end) = (bytes.len() / 3, bytes.len() * 2 / 3);
+    let part = |range: std::ops::Range<usize>| BodyPart::Bytes(bytes[range].to_vec().into());
+    let range = start as u64..end as u64;
+    let middle = BodyPart::File { file: Arc::new(file_of(bytes)), range };
+    Body::from_parts([part(0..start), middle, part(end..bytes.len())])
+}
+
+/// A file of these bytes, without a name.
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("there is room for a small file");
+    file.write_all(bytes).expect("there is room for a small file");
+    file
 }
 
 fn whole_body(request: &mut Request) -> Result<Vec<u8>, BodyError> {
