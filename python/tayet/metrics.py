@@ -1,5 +1,6 @@
 """The port at which Prometheus reads the figures of all workers."""
 
+import os
 import re
 import socket
 import time
@@ -67,7 +68,10 @@ class MetricsPort:
     def close(self):
         self.forget_in_child()
         if self._path:
-            self._path.unlink(missing_ok=True)
+            try:
+                os.unlink(self._path)
+            except OSError:
+                pass
 
     def forget_in_child(self):
         self._listener.close()

@@ -1,7 +1,6 @@
 """Listening sockets, which the supervising process holds for its workers."""
 
 import os
-import pathlib
 import socket
 import stat
 
@@ -93,7 +92,7 @@ def open_listener(bind):
         if kind == "fd":
             return socket.socket(fileno=where), None
         if kind == "unix":
-            return _listen_unix(where), pathlib.Path(where)
+            return _listen_unix(where), where
         family, address = _resolve(*where)
         return _listen_tcp(family, address, reuse_port=False), None
     except OSError as error:
@@ -136,6 +135,8 @@ def _listen_unix(path):
 
 
 def _resolve(host, port):
+    # As bytes it needs none of the tables for international names.
+    host = host.encode() if host.isascii() else host
     family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return family, address
 

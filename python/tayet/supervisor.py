@@ -6,8 +6,8 @@ harm it.
     starting --READY--> serving --replaced or stopping--> retiring --> gone
 """
 
+import gc
 import os
-import random
 import select
 import signal
 import socket
@@ -17,7 +17,6 @@ import time
 from tayet import loading, worker
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
-from tayet.metrics import MetricsPort
 from tayet.relay import Relay
 
 # A worker that ends this soon after its start, unasked, makes its successor wait.
@@ -83,6 +82,9 @@ class Supervisor:
         if self._settings.preload:
             self._application = loading.load(self._settings.app)
         if self._settings.metrics:
+            # Imported where it is needed: every worker would keep it, and what it brings along, in memory.
+            from tayet.metrics import MetricsPort
+
             self._metrics = MetricsPort(self._settings.metrics, self._serving_lines)
             self._log.info(f"figures are at {self._metrics.url}")
         self._catch_signals()
@@ -179,6 +181,9 @@ class Supervisor:
         sys.stdout.flush()
         # What is sent to the new process before it has handlers of its own must wait for them.
         signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers())
+        # A collection writes to every object that it looks at. What is there already it is not to look at, so that the
+        # processes go on sharing that memory.
+        gc.freeze()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
@@ -275,6 +280,8 @@ class Supervisor:
         is_hasty = found.state == STARTING or time.monotonic() - found.started < HASTY_SECONDS
         slot.failures = slot.failures + 1 if is_hasty else 0
         if slot.failures:
+            import random
+
             backoff = min(BACKOFF_FIRST_SECONDS * 2 ** (slot.failures - 1), BACKOFF_MAX_SECONDS)
             slot.start_at = time.monotonic() + backoff * random.uniform(0.8, 1.2)
 
@@ -301,12 +308,13 @@ class Supervisor:
     # Waiting
 
     def _wait(self):
-        readers = {found.pipe: self._hear for found in self._workers.values()}
-        readers |= {self._wake_reader: self._handle_signals} | self._relay.readers()
+        readers = {found.pipe: self._hear for found in self._workers.values()} | self._relay.readers()
         writers = self._relay.writers()
         if self._metrics:
             readers |= self._metrics.readers()
             writers |= self._metrics.writers()
+        # A worker that serves already must not be taken for one that a signal meets at its start: signals come last.
+        readers |= {self._wake_reader: self._handle_signals}
         readable, writable, _ = select.select(readers, writers, [], self._next_deadline())
         for ready in readable:
             readers[ready](ready)

@@ -37,6 +37,7 @@ mod websocket;
 mod websocket_idle;
 mod wrk;
 mod ws_load;
+mod wsgi;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -207,6 +207,7 @@ fn figures(handle: ServerHandle, calls: Arc<WebSocketCalls>) -> Figures {
 fn router(application: Application, timeout: Duration) -> Router {
     let application = Arc::new(application);
     let answer = move |request: &mut Request| application.answer(request);
+    let answer = answer.learning_by_path();
     match timeout {
         Duration::ZERO => Router::new().fallback(answer),
         timeout => Router::new().fallback(answer.timeout(timeout)),

@@ -5,6 +5,7 @@ mod http;
 mod tus;
 mod uploads;
 mod websockets;
+mod wsgi;
 
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use super::report::{Results, Row};
 use super::scenario::{self, Family};
 
 /// A figure with what is asked of it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Goal {
     pub(super) what: String,
     /// Absent when it was not measured.
@@ -56,6 +57,7 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
         Family::Uploads => uploads::goals(measured),
         Family::Tus => tus::goals(measured),
         Family::WebSockets => websockets::goals(measured),
+        Family::Wsgi => wsgi::goals(measured),
     }
 }
 
@@ -197,6 +199,7 @@ mod tests {
                 Figure::AnsweredBesideIdle,
                 Figure::BytesPerIdleConnection,
                 Figure::PeakRssMb,
+                Figure::PssMb,
                 Figure::CpuUsPerMessage,
                 Figure::CpuUsPerDelivery,
                 Figure::DeliveriesPerSecond,

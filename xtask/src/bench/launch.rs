@@ -16,6 +16,7 @@ use super::scenario::SLEEP_MS;
 use super::scenario::tus::MAX_REQUEST_BYTES;
 use super::scenario::uploads::BODY_BYTES;
 use super::scratch::Scratch;
+use super::wsgi::{self, Wsgi};
 use crate::workspace::Workspace;
 
 /// How to start a contestant, and where.
@@ -44,6 +45,14 @@ impl Launch {
         command.args(contestant.arguments);
         let Place { directory, scratch, .. } = place;
         Ok(Self { command, address, log: directory.join("log"), pings: false, scratch })
+    }
+
+    /// Tells a WSGI server what it serves, and with how many.
+    pub(super) fn serving(mut self, contestant: &Contestant, wsgi: Wsgi) -> Self {
+        if matches!(contestant.program, Program::Wsgi { .. }) {
+            self.command.args(wsgi.arguments());
+        }
+        self
     }
 
     /// Has the server ping WebSockets that have been silent for so long, if it can be told to.
@@ -99,6 +108,9 @@ impl Place<'_> {
             Program::Tusd => {
                 command.args(["-host", &ip, "-port", &port, "-base-path", self.path, "-verbose=false"]);
                 command.arg("-upload-dir").arg(self.scratch()?);
+            }
+            Program::Wsgi { server, .. } => {
+                command.arg(self.workspace.path(wsgi::SCRIPT)).args([server, &ip, &port]);
             }
             Program::Crate { package: "rustus", .. } => {
                 let scratch = self.scratch()?;
