@@ -479,6 +479,7 @@ impl Loop {
             }
             Message::BodyWanted(token) => self.set_receiving(token, true),
             Message::Handled { token, waited } => self.session_handled(token, waited),
+            Message::Resumed(token) => self.resume_session(token),
             Message::Flush(token) => self.flush_session(token),
             Message::Closing(token) => self.session_closing(token),
             Message::Overflowed(token) => self.close_session(token, Some(WebSocketError::QueueFull)),
