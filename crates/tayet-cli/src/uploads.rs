@@ -9,6 +9,7 @@ use tayet::{Config, Router, Server, health};
 use tayet_tus::{DiskStore, Fsync, UploadLimits, Uploads};
 
 use crate::options::UploadsOptions;
+use crate::upload_place::Place;
 use crate::{listening, upload_page};
 
 /// Bytes of one upload to the demo.
@@ -22,7 +23,15 @@ const STREAM_BUFFER_BYTES: &str = "65536";
 /// Serves a page for uploads into a directory until it is told to end.
 pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
     let metrics = Metrics::new();
-    let uploads = open(&options.directory, options.limits.limits(), options.limits.fsync)?.metrics(&metrics);
+    let limits = options.limits.limits();
+    let uploads = match &options.place.place {
+        Place::Directory(directory) => open(directory, limits, options.limits.fsync)?,
+        Place::Bucket { name, prefix } => {
+            let store = options.place.open_bucket(name, prefix)?;
+            Uploads::with_store(store).limits(limits).list_finished()
+        }
+    };
+    let uploads = uploads.metrics(&metrics);
     let app = Router::new()
         .get("/", upload_page::page)
         .get("/style.css", crate::demo::page::style)
@@ -92,7 +101,7 @@ pub(crate) struct UploadLimitOptions {
     #[arg(long, value_name = "MS", default_value_t = UploadLimits::default().takeover_silence_ms)]
     takeover_silence_ms: u64,
 
-    /// When bytes are made to outlast a loss of power
+    /// When bytes in a directory are made to outlast a loss of power
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = FsyncPolicy::Complete)]
     fsync: FsyncPolicy,
 }
