@@ -6,6 +6,7 @@ mod client;
 mod clocks;
 mod contestant;
 mod crowd;
+mod extent;
 mod figure;
 mod goals;
 mod instructions;
@@ -16,6 +17,7 @@ mod process_stat;
 pub(crate) mod programs;
 pub(crate) mod progress;
 mod publish;
+mod ratchet;
 mod report;
 mod rounds;
 mod scenario;
@@ -39,12 +41,13 @@ use anyhow::ensure;
 use self::machine::Machine;
 use self::programs::Programs;
 use self::progress::Progress;
-use self::report::{Report, Results};
-use self::scenario::{Scenario, Work};
+use self::report::{Report, Results, Run};
+use self::scenario::{Family, Scenario, Work};
 use self::settings::Settings;
 use crate::process::Runner;
 use crate::workspace::Workspace;
 
+pub(crate) use self::ratchet::{Ratchet, run as check_instructions};
 pub(crate) use self::settings::BenchArgs;
 
 /// What every measurement needs.
@@ -55,7 +58,7 @@ struct Harness<'a> {
     programs: Programs,
 }
 
-/// Builds what takes part, measures what `args` ask for, and writes the report.
+/// Builds what takes part, measures what `args` ask for, and writes a report for each family.
 ///
 /// A contestant that cannot be built, started or measured is in the report with the reason; it fails nothing else.
 pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()> {
@@ -65,15 +68,28 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
         return Ok(());
     }
     let runner = Runner::new()?;
+    if let Some(ratchet) = args.instructions {
+        return ratchet::run(workspace, &runner, ratchet);
+    }
     let settings = args.settings();
     let programs = build(workspace, &runner, &scenarios)?;
+    if args.build {
+        return Ok(());
+    }
     let harness = Harness { workspace, runner: &runner, settings, programs };
-    let results = measure(&harness, &scenarios)?;
+    let mut results = measure(&harness, &scenarios)?;
     let versions = versions(workspace, &scenarios)?;
-    let report =
-        Report::new(machine::today()?, Machine::here()?, harness.settings.clone(), versions, results);
-    print!("\n{}", table::markdown(&report));
-    publish::write(workspace, &report)
+    let run =
+        Run { date: machine::today()?, machine: Machine::here()?, settings: harness.settings, versions };
+    for family in Family::ALL {
+        let of_family: Vec<_> = results.extract_if(.., |results| results.family == family).collect();
+        if !of_family.is_empty() {
+            let report = Report::new(family, &run, of_family);
+            print!("\n{}", table::markdown(&report));
+            publish::write(workspace, &report)?;
+        }
+    }
+    Ok(())
 }
 
 impl Harness<'_> {

@@ -50,11 +50,15 @@ const CUT_SHORT: &str = "the request is not complete";
 /// A loop's way to let go of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// What [`Loop::take_due`] gives is to be called.
+    /// What [`Loop::exchange_due`] gives is to be called.
     Call,
     /// The loop has stopped.
     Stopped,
 }
+
+/// Where a call waits for its thread. Loop and thread have one each and exchange them: a request is built where its handler
+/// finds it, and is not moved.
+pub(crate) type DuePlace = Box<Option<Due>>;
 
 /// What is to be called on a loop's thread.
 pub(crate) enum Due {
@@ -76,7 +80,7 @@ pub(crate) struct Loop {
     pub(crate) out: Vec<u8>,
     pub(crate) jobs: Vec<Job>,
     /// What is to be called here.
-    pub(crate) due: Option<Due>,
+    pub(crate) due: DuePlace,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
     #[expect(clippy::vec_box, reason = "requests carry them boxed; unboxing would copy them each time")]
@@ -113,8 +117,8 @@ pub(crate) enum Sending {
 
 /// What became of something that was handed to the driver.
 pub(crate) enum Submission {
-    /// All is sent; its buffer may be used again.
-    Done(Vec<u8>),
+    /// All is sent.
+    Done,
     /// So many bytes were sent at once, and a completion is to come.
     Pending {
         sent: usize,
@@ -138,6 +142,8 @@ pub(crate) struct Current {
     pub(crate) input: Input,
     /// How much of the input has been read.
     pub(crate) read: usize,
+    /// How long it is.
+    pub(crate) length: usize,
 }
 
 /// Where the input of the current connection lies.
@@ -146,6 +152,23 @@ pub(crate) enum Input {
     Received,
     /// Here, kept from before.
     Kept(Vec<u8>),
+}
+
+impl Current {
+    /// Begins with what the driver has received, so many bytes.
+    pub(crate) fn received(token: Token, length: usize) -> Self {
+        Self { token, input: Input::Received, read: 0, length }
+    }
+
+    /// Begins with bytes that were kept.
+    pub(crate) fn kept(token: Token, bytes: Vec<u8>) -> Self {
+        Self { token, length: bytes.len(), input: Input::Kept(bytes), read: 0 }
+    }
+
+    /// How much of the input has not been read.
+    pub(crate) fn left(&self) -> usize {
+        self.length - self.read
+    }
 }
 
 impl Loop {
@@ -171,7 +194,7 @@ impl Loop {
             current: None,
             out: Vec::new(),
             jobs: Vec::new(),
-            due: None,
+            due: DuePlace::default(),
             rejected: Vec::new(),
             spare_heads: Vec::new(),
             date: DateCache::new(),
@@ -243,9 +266,10 @@ impl Loop {
         }
     }
 
-    /// What is to be called on this thread.
-    pub(crate) fn take_due(&mut self) -> Option<Due> {
-        self.due.take()
+    /// Gives what is to be called on this thread for an empty place.
+    pub(crate) fn exchange_due(&mut self, place: &mut DuePlace) {
+        debug_assert!(place.is_none(), "a call would be lost");
+        std::mem::swap(&mut self.due, place);
     }
 
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
@@ -299,14 +323,11 @@ impl Loop {
     fn complete(&mut self, completion: Completion) {
         match completion {
             Completion::Received(token) => {
-                self.shard.received_bytes.add(self.driver.received().len() as u64);
-                if self.connections.session(token).is_some() {
-                    self.begin_session_input(token);
-                } else {
-                    self.begin_input(token);
-                }
+                let length = self.driver.received().len();
+                self.shard.received_bytes.add(length as u64);
+                self.begin_input(token, length);
             }
-            Completion::Sent(token, outgoing, result) => self.sent(token, outgoing, result),
+            Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
             Completion::Accepted { listener, peer } => self.accept(listener, peer),
             Completion::Ended(token) => self.ended(token),
             Completion::Broken(token, _) => self.close(token),
@@ -506,14 +527,14 @@ impl Loop {
             return Sending::Done;
         }
         let head = std::mem::take(&mut self.out);
-        self.send(token, Outgoing { head, tail, sent: 0 })
+        self.send(token, &mut Outgoing { head, tail, sent: 0 })
     }
 
     /// Sends; what does not go at once goes on by itself, and [`AfterSend::GoOn`] follows unless something else is noted.
-    pub(crate) fn send(&mut self, token: Token, outgoing: Outgoing) -> Sending {
+    pub(crate) fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Sending {
         match self.submit(token, outgoing) {
-            Submission::Done(head) => {
-                self.keep_buffer(head);
+            Submission::Done => {
+                self.keep_buffer(std::mem::take(&mut outgoing.head));
                 Sending::Done
             }
             Submission::Failed => {
@@ -529,20 +550,19 @@ impl Loop {
     }
 
     /// Hands something to the driver until all of it is sent, or a completion is to come.
-    pub(crate) fn submit(&mut self, token: Token, mut outgoing: Outgoing) -> Submission {
-        let sent_before = outgoing.sent;
+    pub(crate) fn submit(&mut self, token: Token, outgoing: &mut Outgoing) -> Submission {
+        let mut sent = 0;
         loop {
-            let sent = outgoing.sent;
             match self.driver.send(token, outgoing) {
-                Submitted::Done(back, Ok(count)) => {
+                Submitted::Done(Ok(count)) => {
                     self.shard.sent_bytes.add(count as u64);
-                    if back.remaining() == 0 {
-                        return Submission::Done(back.head);
+                    sent += count;
+                    if outgoing.remaining() == 0 {
+                        return Submission::Done;
                     }
-                    outgoing = back;
                 }
-                Submitted::Done(_, Err(_)) => return Submission::Failed,
-                Submitted::Pending => return Submission::Pending { sent: sent - sent_before },
+                Submitted::Done(Err(_)) => return Submission::Failed,
+                Submitted::Pending => return Submission::Pending { sent },
             }
         }
     }
@@ -555,7 +575,7 @@ impl Loop {
     }
 
     /// Some of what was waiting to be sent has been.
-    fn sent(&mut self, token: Token, outgoing: Outgoing, result: io::Result<usize>) {
+    fn sent(&mut self, token: Token, mut outgoing: Outgoing, result: io::Result<usize>) {
         let Ok(count) = result else {
             self.close(token);
             return;
@@ -568,7 +588,7 @@ impl Loop {
         let Some(connection) = self.connections.get(token) else { return };
         let then = connection.sending.take().unwrap_or(AfterSend::GoOn);
         let sending = if outgoing.remaining() > 0 {
-            self.send(token, outgoing)
+            self.send(token, &mut outgoing)
         } else {
             self.keep_buffer(outgoing.head);
             Sending::Done

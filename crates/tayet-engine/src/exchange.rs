@@ -11,6 +11,7 @@ use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
 use crate::event_loop::{Current, Due, Input, Loop, Sending};
+use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
@@ -33,8 +34,11 @@ pub(crate) enum Progress {
 
 impl Loop {
     /// Bytes came for a connection; [`Loop::advance`] reads them.
-    pub(crate) fn begin_input(&mut self, token: Token) {
-        let Some(connection) = self.connections.get(token) else { return };
+    pub(crate) fn begin_input(&mut self, token: Token, length: usize) {
+        let Some(connection) = self.connections.get(token) else {
+            self.begin_session_input(token, length);
+            return;
+        };
         if !connection.backlog.is_empty() {
             connection.backlog.extend_from_slice(self.driver.received());
             if matches!(connection.phase, Phase::Proxy { .. }) {
@@ -44,7 +48,7 @@ impl Loop {
             }
             return;
         }
-        self.current = Some(Current { token, input: Input::Received, read: 0 });
+        self.current = Some(Current::received(token, length));
     }
 
     /// Reads the current connection's input until it is read, or a handler is to be called here: then it is `true`.
@@ -65,14 +69,17 @@ impl Loop {
         let exchange = request.exchange();
         self.set_now();
         let is_deferred = request.is_deferred();
+        if request.interims() == InterimPath::BehindAnswers {
+            self.out.append(&mut request.take_held_interims());
+        }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
             self.open_session(token, exchange, Answer { response, request: Some(request) });
             return;
         }
         self.recycle(request.into_head());
-        if !is_deferred {
-            self.respond(token, exchange, response);
+        if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
+            self.leave_current();
         }
     }
 
@@ -82,9 +89,16 @@ impl Loop {
         if connection.busy(exchange).is_none() {
             return;
         }
+        // Interim responses come before it or not at all.
+        connection.peer.claim(exchange);
         if connection.sending.is_some() {
             connection.sending = Some(AfterSend::Answer(answer));
-        } else if answer.response.body().is_session() {
+            return;
+        }
+        if let Some(request) = &answer.request {
+            self.out.append(&mut request.take_held_interims());
+        }
+        if answer.response.body().is_session() {
             self.open_session(token, exchange, *answer);
         } else {
             self.give_answer(token, exchange, *answer);
@@ -119,9 +133,9 @@ impl Loop {
                 self.shard.sent_bytes.add(bytes);
                 (keep_alive, Sending::Done)
             }
-            Outcome::Rest(unsent) => {
+            Outcome::Rest(mut unsent) => {
                 self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
-                (unsent.keep_alive, self.send(token, unsent.outgoing))
+                (unsent.keep_alive, self.send(token, &mut unsent.outgoing))
             }
             Outcome::Broken => {
                 self.close(token);
@@ -236,10 +250,10 @@ impl Loop {
     }
 
     fn read_input(&mut self, token: Token) -> Progress {
-        if self.connections.session(token).is_some() {
-            return self.read_session(token);
-        }
         let Some(connection) = self.connections.get(token) else {
+            if self.connections.session(token).is_some() {
+                return self.read_session(token);
+            }
             self.current = None;
             return Progress::Done;
         };
@@ -261,10 +275,10 @@ impl Loop {
 
     fn read_head(&mut self, token: Token) -> Progress {
         let Some(current) = &mut self.current else { return Progress::Done };
-        let input = current.input.rest(self.driver.received(), current.read);
-        if input.is_empty() {
+        if current.left() == 0 {
             return Progress::Done;
         }
+        let input = current.input.rest(self.driver.received(), current.read);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let mut head = self.spare_heads.pop().unwrap_or_default();
         let mut rest = input;
@@ -375,7 +389,8 @@ impl Loop {
         if !start.is_empty() {
             pipe.push(start);
         }
-        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::clone(&connection.peer));
+        let peer = Arc::clone(&connection.peer);
+        let body = RequestBody::arriving(Arc::clone(&pipe), peer, connection.next_exchange());
         let received_bytes = start.len() as u64;
         let rate = RateWindow::new(self.now_ms);
         let stream = Streaming { pipe, received_bytes, rate, is_finished: false };
@@ -435,21 +450,25 @@ impl Loop {
         let route = &self.shared.routes[index];
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        connection.exchange = connection.exchange.wrapping_add(1);
-        let exchange = connection.exchange;
+        let exchange = connection.next_exchange();
+        connection.exchange = exchange;
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
             Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
-        let request = Request::new(head, peer, found, exchange, route.max_body_bytes, body);
+        let max_body_bytes = route.max_body_bytes;
+        let interims =
+            if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
             self.set_busy_deadline(token);
         }
+        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
         if runs_here {
-            self.due = Some(Due::Request(request));
+            *self.due = Some(Due::Request(request()));
             return Progress::Call;
         }
+        let request = request();
         let expected = if pipe.is_none() { self.shared.routes[index].class.expected() } else { None };
         let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
@@ -516,7 +535,7 @@ impl Loop {
         connection.peer.set_awaited(false);
         let backlog = std::mem::take(&mut connection.backlog);
         let is_paused = connection.is_paused;
-        self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
+        self.current = Some(Current::kept(token, backlog));
         if is_paused {
             self.set_receiving(token, true);
         }
@@ -524,17 +543,19 @@ impl Loop {
 
     /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
-        let Some(Current { token, input, read }) = self.current.take() else { return };
-        if self.connections.session(token).is_some() {
-            self.leave_session(token, input, read);
-            return;
-        }
+        let Some(current) = self.current.take() else { return };
+        let (token, left) = (current.token, current.left());
         let Some(connection) = self.connections.get(token) else {
-            self.out.clear();
+            if self.connections.session(token).is_some() {
+                self.leave_session(current);
+            } else {
+                self.out.clear();
+            }
             return;
         };
-        if !matches!(connection.phase, Phase::Linger { .. }) {
-            match input {
+        if left > 0 && !matches!(connection.phase, Phase::Linger { .. }) {
+            let read = current.read;
+            match current.input {
                 Input::Received => connection.backlog.extend_from_slice(&self.driver.received()[read..]),
                 Input::Kept(mut bytes) => {
                     bytes.drain(..read);
@@ -708,9 +729,7 @@ impl Loop {
 
     /// How much of the current connection's input is left.
     fn input_left(&self) -> usize {
-        self.current
-            .as_ref()
-            .map_or(0, |current| current.input.rest(self.driver.received(), current.read).len())
+        self.current.as_ref().map_or(0, Current::left)
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::cell::OnceCell;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use tayet_http1::{BodyLength, Head};
 use tayet_net::PeerAddress;
 
+use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
 use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
 
@@ -38,16 +39,25 @@ pub struct Request {
     exchange: u32,
     max_body_bytes: usize,
     body: RequestBody,
+    is_deferred: bool,
+    interims: InterimPath,
+    extras: OnceCell<Box<Extras>>,
+}
+
+/// What most requests never have: it is made when it is first asked for.
+#[derive(Default)]
+struct Extras {
+    uri: OnceCell<Uri>,
+    headers: OnceCell<HeaderMap>,
+    extensions: Extensions,
+    remote: Option<SocketAddr>,
     /// Of a body that was put in the place of the one that came.
     replaced_length: Option<BodyLength>,
-    uri: OnceCell<Box<Uri>>,
-    headers: OnceCell<Box<HeaderMap>>,
-    extensions: Option<Box<Extensions>>,
-    remote: Option<SocketAddr>,
-    is_deferred: bool,
+    held_interims: HeldInterims,
 }
 
 impl Request {
+    #[inline]
     pub(crate) fn new(
         head: Box<Head>,
         peer: Arc<Peer>,
@@ -55,6 +65,7 @@ impl Request {
         exchange: u32,
         max_body_bytes: usize,
         body: RequestBody,
+        interims: InterimPath,
     ) -> Self {
         Self {
             head,
@@ -63,12 +74,9 @@ impl Request {
             exchange,
             max_body_bytes,
             body,
-            replaced_length: None,
-            uri: OnceCell::new(),
-            headers: OnceCell::new(),
-            extensions: None,
-            remote: None,
             is_deferred: false,
+            interims,
+            extras: OnceCell::new(),
         }
     }
 
@@ -104,8 +112,7 @@ impl Request {
 
     /// The target as a parsed [`Uri`]; `/` for what that type does not hold.
     pub fn uri(&self) -> &Uri {
-        self.uri
-            .get_or_init(|| Box::new(self.head.target().parse().unwrap_or_else(|_| Uri::from_static("/"))))
+        self.extras().uri.get_or_init(|| self.head.target().parse().unwrap_or_else(|_| Uri::from_static("/")))
     }
 
     /// The host (and port) that is asked: from the target if it is absolute, else from `Host`.
@@ -115,7 +122,7 @@ impl Request {
 
     /// The first field of this name, whatever its case, if it is visible ASCII. Makes no header map.
     pub fn header(&self, name: &str) -> Option<&str> {
-        match self.headers.get() {
+        match self.header_map() {
             Some(headers) => headers.get(name)?.to_str().ok(),
             None => std::str::from_utf8(self.head.get(name)?).ok().filter(|value| value.is_ascii()),
         }
@@ -123,7 +130,7 @@ impl Request {
 
     /// Every field of this name, whatever its case, that is visible ASCII. Makes no header map.
     pub fn header_all<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r str> {
-        let map = self.headers.get();
+        let map = self.header_map();
         let of_map =
             map.into_iter().flat_map(move |headers| headers.get_all(name)).map(HeaderValue::as_bytes);
         let of_head = map.is_none().then(|| self.head.get_all(name)).into_iter().flatten();
@@ -135,12 +142,12 @@ impl Request {
 
     /// All header fields.
     pub fn headers(&self) -> &HeaderMap {
-        self.headers.get_or_init(|| Box::new(self.head.header_map()))
+        self.extras().headers.get_or_init(|| self.head.header_map())
     }
 
     /// All header fields in order, with their names as they were received. Makes no header map.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let map = self.headers.get();
+        let map = self.header_map();
         let received = map.is_none().then(|| self.head.fields()).into_iter().flatten();
         let changed = map.into_iter().flat_map(|map| map.iter());
         received.chain(changed.map(|(name, value)| (name.as_str(), value.as_bytes())))
@@ -149,13 +156,14 @@ impl Request {
     /// All header fields, to be changed for the handlers further in.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         self.headers();
-        self.headers.get_mut().expect("just made")
+        self.extras_mut().headers.get_mut().expect("just made")
     }
 
     /// The length of the body by its head: `None` where only its end will tell (chunked), or that of a body that was put in
     /// its place.
     pub fn content_length(&self) -> Option<u64> {
-        match self.replaced_length.unwrap_or_else(|| self.head.body_length()) {
+        let replaced = self.extras.get().and_then(|extras| extras.replaced_length);
+        match replaced.unwrap_or_else(|| self.head.body_length()) {
             BodyLength::None => Some(0),
             BodyLength::Fixed(length) => Some(length),
             BodyLength::Chunked => None,
@@ -184,7 +192,7 @@ impl Request {
     /// Puts a body in, such as one that middleware has decoded.
     pub fn set_body(&mut self, bytes: impl Into<Bytes>) {
         let bytes = bytes.into();
-        self.replaced_length = Some(BodyLength::Fixed(bytes.len() as u64));
+        self.extras_mut().replaced_length = Some(BodyLength::Fixed(bytes.len() as u64));
         self.body = RequestBody::whole(bytes, None);
     }
 
@@ -192,7 +200,7 @@ impl Request {
     /// reader fails with an error that was made of a [`BodyError`], the handler gets that one, else
     /// [`BodyError::Undecodable`].
     pub fn set_body_reader(&mut self, reader: impl Read + Send + 'static) {
-        self.replaced_length = Some(BodyLength::Chunked);
+        self.extras_mut().replaced_length = Some(BodyLength::Chunked);
         self.body = RequestBody::from_reader(reader);
     }
 
@@ -208,7 +216,8 @@ impl Request {
 
     /// Who asks: the connection's other end, or what a trusted proxy says of it.
     pub fn remote_addr(&self) -> PeerAddress {
-        self.remote.map_or(self.peer.address, PeerAddress::Ip)
+        let remote = self.extras.get().and_then(|extras| extras.remote);
+        remote.map_or(self.peer.address, PeerAddress::Ip)
     }
 
     /// The connection's other end, whatever a proxy says.
@@ -223,7 +232,7 @@ impl Request {
 
     /// Says on whose behalf the connection's other end asks.
     pub fn set_remote_addr(&mut self, remote: SocketAddr) {
-        self.remote = Some(remote);
+        self.extras_mut().remote = Some(remote);
     }
 
     /// Whether the client has gone (or has ended its sending direction): a handler with much to do may stop.
@@ -234,6 +243,49 @@ impl Request {
     /// The server's topics. In tests, a hub that nobody else knows.
     pub fn topics(&self) -> Topics {
         self.peer.topics().cloned().unwrap_or_default()
+    }
+
+    /// Sends an interim response (RFC 9110 section 15.2) before the answer, such as `103 Early Hints` (RFC 8297). Says whether
+    /// it goes to the client: not to one of HTTP/1.0, which knows none, nor once the answer is on its way (the route's time-out
+    /// may have given it), nor where the client takes nothing just now, since nobody may depend on it.
+    ///
+    /// It goes at once, unless earlier requests of the connection were pipelined with this one and their answers have not been
+    /// sent: then it goes with the answer. Connection, Keep-Alive, Transfer-Encoding and Content-Length are left out.
+    /// `100 Continue` is sent by the first read of the body.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for a status that is not interim, and for 100 and 101, which are not the handler's; else
+    /// when the client has gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::{HeaderMap, HeaderValue, StatusCode, header};
+    /// use tayet_engine::{Request, Response};
+    ///
+    /// fn page(request: &mut Request) -> Response {
+    ///     let style = HeaderValue::from_static("</style.css>; rel=preload; as=style");
+    ///     let hints = HeaderMap::from_iter([(header::LINK, style)]);
+    ///     let _ = request.send_interim(StatusCode::EARLY_HINTS, &hints);
+    ///     Response::new("what takes a while to make")
+    /// }
+    /// ```
+    pub fn send_interim(&self, status: StatusCode, fields: &HeaderMap) -> io::Result<bool> {
+        if !matches!(status.as_u16(), 102..=199) {
+            let detail = format!("a handler cannot send {status} before its answer");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, detail));
+        }
+        if self.version() == Version::HTTP_10 {
+            return Ok(false);
+        }
+        let mut head = Vec::new();
+        tayet_http1::encode_interim(status, fields, &mut head);
+        let interim = match self.interims {
+            InterimPath::Socket => self.peer.send_interim(self.exchange, &head)?,
+            InterimPath::BehindAnswers => self.extras().held_interims.hold(&head),
+        };
+        Ok(interim == Interim::Sent)
     }
 
     /// Answers later, from any thread. What the handler returns is then not sent.
@@ -261,12 +313,12 @@ impl Request {
 
     /// Values that middleware hands to handlers.
     pub fn extensions(&self) -> Option<&Extensions> {
-        self.extensions.as_deref()
+        self.extras.get().map(|extras| &extras.extensions)
     }
 
     /// Values that middleware hands to handlers, to be changed.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
-        self.extensions.get_or_insert_default()
+        &mut self.extras_mut().extensions
     }
 
     /// The route that was found.
@@ -279,12 +331,35 @@ impl Request {
         &self.found.captures
     }
 
+    fn extras(&self) -> &Extras {
+        self.extras.get_or_init(Box::default)
+    }
+
+    fn extras_mut(&mut self) -> &mut Extras {
+        self.extras();
+        self.extras.get_mut().expect("just made")
+    }
+
+    /// The header map, if it has been made.
+    fn header_map(&self) -> Option<&HeaderMap> {
+        self.extras.get()?.headers.get()
+    }
+
     pub(crate) fn peer(&self) -> &Arc<Peer> {
         &self.peer
     }
 
     pub(crate) fn exchange(&self) -> u32 {
         self.exchange
+    }
+
+    pub(crate) fn interims(&self) -> InterimPath {
+        self.interims
+    }
+
+    /// Interim responses that wait for the answer.
+    pub(crate) fn take_held_interims(&self) -> Vec<u8> {
+        self.extras.get().map_or_else(Vec::new, |extras| extras.held_interims.take())
     }
 
     /// The head, to be used again; what the handler left of the body is let go.
@@ -364,9 +439,12 @@ impl RequestBuilder {
         let limits = crate::Limits::default();
         tayet_http1::Connection::new().receive_head(&mut self.head.as_bytes(), &mut head, &limits.head())?;
         let body = RequestBody::whole(self.body, None);
-        let mut request =
-            Request::new(head, Arc::new(Peer::unconnected()), self.found, 0, limits.max_body_bytes, body);
-        request.remote = self.remote;
+        let peer = Arc::new(Peer::unconnected());
+        let (interims, max_body_bytes) = (InterimPath::Socket, limits.max_body_bytes);
+        let mut request = Request::new(head, peer, self.found, 0, max_body_bytes, body, interims);
+        if let Some(remote) = self.remote {
+            request.set_remote_addr(remote);
+        }
         Ok(request)
     }
 }

@@ -17,7 +17,7 @@ use crate::body::Kind;
 use crate::channel::Channel;
 use crate::channel::outbox::{Framing, Outbox, Uncorked};
 use crate::connection::{Answer, Timing};
-use crate::event_loop::{Current, Due, Input, Loop, Submission};
+use crate::event_loop::{Current, Due, Loop, Submission};
 use crate::exchange::Progress;
 use crate::handling::{Handling, SocketEvent};
 use crate::opening::Opening;
@@ -233,14 +233,14 @@ impl Loop {
     }
 
     /// Bytes came for a session.
-    pub(crate) fn begin_session_input(&mut self, token: Token) {
+    pub(crate) fn begin_session_input(&mut self, token: Token, length: usize) {
         let Some(session) = self.connections.session(token) else { return };
         if session.has_backlog() {
             session.waiting().backlog.extend_from_slice(self.driver.received());
             return;
         }
         session.channel.outbox().cork(&mut self.out);
-        self.current = Some(Current { token, input: Input::Received, read: 0 });
+        self.current = Some(Current::received(token, length));
     }
 
     /// Takes the next step with the current session: an event for its handler, or something of its input.
@@ -297,14 +297,15 @@ impl Loop {
         if session.stage != Stage::Gone {
             session.channel.outbox().cork(&mut self.out);
         }
-        self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
+        self.current = Some(Current::kept(token, backlog));
         if is_paused {
             self.set_session_receiving(token, true);
         }
     }
 
     /// Leaves the current session: keeps what could not be looked at yet, sends what has gathered.
-    pub(crate) fn leave_session(&mut self, token: Token, input: Input, read: usize) {
+    pub(crate) fn leave_session(&mut self, current: Current) {
+        let token = current.token;
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return };
         if session.stage == Stage::Gone {
@@ -312,7 +313,7 @@ impl Loop {
             session.channel.set_awaited(true);
             return;
         }
-        let rest = input.rest(self.driver.received(), read);
+        let rest = current.input.rest(self.driver.received(), current.read);
         if !session.is_lingering() && !rest.is_empty() {
             session.waiting().backlog = rest.to_vec();
         }
@@ -500,7 +501,7 @@ impl Loop {
         let is_current = self.is_current(token);
         self.connections.begin_session(token, session);
         if !is_current {
-            self.current = Some(Current { token, input: Input::Kept(backlog), read: 0 });
+            self.current = Some(Current::kept(token, backlog));
         }
         self.set_session_receiving(token, true);
         self.set_session_deadline(token);
@@ -534,7 +535,7 @@ impl Loop {
         let route = session.route;
         let channel = Arc::clone(&session.channel);
         if self.runs_inline(&self.shared.routes[route.0 as usize].messages) {
-            self.due = Some(Due::Event(Handling { channel, event }));
+            *self.due = Some(Due::Event(Handling { channel, event }));
             return Progress::Call;
         }
         let Some(session) = self.connections.session(token) else { return Progress::Done };
@@ -627,8 +628,8 @@ impl Loop {
 
     fn discard_session_input(&mut self, token: Token) -> Progress {
         let Some(current) = &mut self.current else { return Progress::Done };
-        let length = current.input.rest(self.driver.received(), current.read).len();
-        current.read += length;
+        let length = current.left();
+        current.read = current.length;
         let Some(session) = self.connections.session(token) else { return Progress::Done };
         if let Stage::Lingering { budget_bytes, .. } = &mut session.stage {
             match (*budget_bytes as usize).checked_sub(length) {
@@ -675,14 +676,14 @@ impl Loop {
     fn send_for_session(&mut self, token: Token, mut outgoing: Outgoing) {
         loop {
             let remaining = outgoing.remaining();
-            match self.submit(token, outgoing) {
-                Submission::Done(head) => {
+            match self.submit(token, &mut outgoing) {
+                Submission::Done => {
                     let Some(session) = self.connections.session(token) else { return };
                     let mut outbox = session.channel.outbox();
                     outbox.note_sent(remaining);
                     let next = outbox.next_outgoing();
                     drop(outbox);
-                    self.keep_buffer(head);
+                    self.keep_buffer(outgoing.head);
                     match next {
                         Some(next) => outgoing = next,
                         None => {

@@ -39,9 +39,9 @@ pub trait Driver: Send {
     /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
     fn set_receiving(&mut self, token: Token, receiving: bool);
 
-    /// Sends some of `outgoing`, at least a byte. It comes back with how much was sent, at once or as a
+    /// Sends some of `outgoing`, at least a byte: at once, or it is taken (an empty one is left) and comes back with a
     /// [`Completion::Sent`].
-    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted;
+    fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted;
 
     /// Ends the sending direction: the peer reads an end of file behind what was sent.
     fn shutdown_send(&mut self, token: Token);
@@ -119,7 +119,7 @@ pub enum Completion {
     /// The connection is broken.
     Broken(Token, io::Error),
     /// A [`Driver::send`] that did not finish at once has.
-    Sent(Token, Outgoing, io::Result<usize>),
+    Sent(Token, Box<Outgoing>, io::Result<usize>),
 }
 
 /// Why accepting failed.
@@ -160,6 +160,14 @@ impl Outgoing {
         }
     }
 
+    /// Sends what `socket` takes of it, and counts that in.
+    pub(crate) fn send_some(&mut self, socket: &dyn Socket) -> io::Result<usize> {
+        let (head, tail) = self.rest();
+        let count = socket.send(head, tail)?;
+        self.sent += count;
+        Ok(count)
+    }
+
     /// How many bytes are left.
     pub fn remaining(&self) -> usize {
         self.head.len() + self.tail.len() - self.sent
@@ -169,9 +177,9 @@ impl Outgoing {
 /// Where an operation stands when the call returns.
 #[derive(Debug)]
 pub enum Submitted {
-    /// Finished.
-    Done(Outgoing, io::Result<usize>),
-    /// A completion will come.
+    /// Finished; so many bytes were sent.
+    Done(io::Result<usize>),
+    /// A completion will come, with what was to be sent.
     Pending,
 }
 

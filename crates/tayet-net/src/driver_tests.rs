@@ -209,11 +209,11 @@ pub(crate) fn fill(driver: &mut impl Driver, token: Token, bytes: &[u8]) -> usiz
     let mut outgoing = Outgoing { head: Vec::new(), tail: bytes.to_vec().into(), sent: 0 };
     loop {
         let sent = outgoing.sent;
-        match driver.send(token, outgoing) {
-            Submitted::Done(back, Ok(_)) => outgoing = back,
-            Submitted::Done(_, Err(error)) => panic!("{error}"),
+        match driver.send(token, &mut outgoing) {
+            Submitted::Done(Ok(_)) => {}
+            Submitted::Done(Err(error)) => panic!("{error}"),
             Submitted::Pending => match next_within(driver, SILENCE) {
-                Some(Completion::Sent(from, back, Ok(_))) if from == token => outgoing = back,
+                Some(Completion::Sent(from, back, Ok(_))) if from == token => outgoing = *back,
                 Some(other) => panic!("{other:?}"),
                 None => return sent,
             },
@@ -222,9 +222,9 @@ pub(crate) fn fill(driver: &mut impl Driver, token: Token, bytes: &[u8]) -> usiz
 }
 
 /// Sends once, and waits for what comes of it.
-pub(crate) fn send(driver: &mut impl Driver, token: Token, outgoing: Outgoing) -> io::Result<usize> {
-    match driver.send(token, outgoing) {
-        Submitted::Done(_, result) => result,
+pub(crate) fn send(driver: &mut impl Driver, token: Token, mut outgoing: Outgoing) -> io::Result<usize> {
+    match driver.send(token, &mut outgoing) {
+        Submitted::Done(result) => result,
         Submitted::Pending => match next(driver) {
             Completion::Sent(from, _, result) if from == token => result,
             other => panic!("{other:?}"),
@@ -339,7 +339,7 @@ fn a_send_without_room_finishes_when_there_is_some<D: Subject>() {
                 assert!(count > 0);
                 sent += count;
                 assert_eq!(outgoing.sent, sent);
-                sent = if outgoing.remaining() > 0 { sent + resend(&mut driver, outgoing) } else { sent };
+                sent = if outgoing.remaining() > 0 { sent + resend(&mut driver, *outgoing) } else { sent };
             }
             other => panic!("{other:?}"),
         }
@@ -352,9 +352,9 @@ fn resend(driver: &mut impl Driver, mut outgoing: Outgoing) -> usize {
     let before = outgoing.sent;
     while outgoing.remaining() > 0 {
         let sent = outgoing.sent;
-        match driver.send(TOKEN, outgoing) {
-            Submitted::Done(back, Ok(_)) => outgoing = back,
-            Submitted::Done(_, Err(error)) => panic!("{error}"),
+        match driver.send(TOKEN, &mut outgoing) {
+            Submitted::Done(Ok(_)) => {}
+            Submitted::Done(Err(error)) => panic!("{error}"),
             Submitted::Pending => return sent - before,
         }
     }
@@ -425,8 +425,8 @@ fn a_token_of_an_earlier_connection_does_nothing<D: Subject>() {
     driver.shutdown_send(TOKEN);
     driver.detach(TOKEN);
     assert!(driver.socket(TOKEN).is_none());
-    let outgoing = Outgoing { head: b"x".to_vec(), ..Outgoing::default() };
-    assert!(matches!(driver.send(TOKEN, outgoing), Submitted::Done(_, Err(_))));
+    let mut outgoing = Outgoing { head: b"x".to_vec(), ..Outgoing::default() };
+    assert!(matches!(driver.send(TOKEN, &mut outgoing), Submitted::Done(Err(_))));
     client.write_all(b"abc").unwrap();
     assert_received(&mut driver, newer, b"abc");
     let outgoing = Outgoing { head: b"y".to_vec(), ..Outgoing::default() };

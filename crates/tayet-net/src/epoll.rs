@@ -208,13 +208,13 @@ impl Epoll {
 
     fn resume_send(&mut self, token: Token) -> Option<Completion> {
         let source = self.source(token)?;
-        let outgoing = source.outgoing.take()?;
-        match send_some(&source.socket, &outgoing) {
+        let mut outgoing = source.outgoing.take()?;
+        match outgoing.send_some(&*source.socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 source.outgoing = Some(outgoing);
                 None
             }
-            result => Some(finish_send(token, *outgoing, result)),
+            result => Some(Completion::Sent(token, outgoing, result)),
         }
     }
 
@@ -326,17 +326,16 @@ impl Driver for Epoll {
         }
     }
 
-    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+    fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let Some(source) = self.source(token) else {
-            return Submitted::Done(outgoing, Err(io::ErrorKind::NotConnected.into()));
+            return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
-        match send_some(&source.socket, &outgoing) {
+        match outgoing.send_some(&*source.socket) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                source.outgoing = Some(Box::new(outgoing));
+                source.outgoing = Some(Box::new(std::mem::take(outgoing)));
                 Submitted::Pending
             }
-            Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
-            Err(error) => Submitted::Done(outgoing, Err(error)),
+            result => Submitted::Done(result),
         }
     }
 
@@ -415,13 +414,3 @@ impl Driver for Epoll {
 const LISTENER: u64 = 1 << 63;
 const WAKE: u64 = u64::MAX;
 const ACCEPT_TURNS_SHIFT: usize = 32;
-
-fn send_some(socket: &TcpSocket, outgoing: &Outgoing) -> io::Result<usize> {
-    let (head, tail) = outgoing.rest();
-    socket.send(head, tail)
-}
-
-fn finish_send(token: Token, outgoing: Outgoing, result: io::Result<usize>) -> Completion {
-    let sent = outgoing.sent + result.as_ref().copied().unwrap_or(0);
-    Completion::Sent(token, Outgoing { sent, ..outgoing }, result)
-}

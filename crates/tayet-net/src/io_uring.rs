@@ -390,9 +390,9 @@ impl IoUring {
             }
             Ok(count) => {
                 let sent = outgoing.sent + count;
-                Some(Completion::Sent(token, Outgoing { sent, ..outgoing }, Ok(count)))
+                Some(Completion::Sent(token, Box::new(Outgoing { sent, ..outgoing }), Ok(count)))
             }
-            Err(error) => Some(Completion::Sent(token, outgoing, Err(error.into()))),
+            Err(error) => Some(Completion::Sent(token, Box::new(outgoing), Err(error.into()))),
         }
     }
 
@@ -521,24 +521,22 @@ impl Driver for IoUring {
         self.arm(slot);
     }
 
-    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+    fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let Some((slot, source)) = self.source(token) else {
-            return Submitted::Done(outgoing, Err(io::ErrorKind::NotConnected.into()));
+            return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
         let socket = Arc::clone(&source.socket);
         if self.events.is_empty() && self.ring.queued_sends() == 0 {
             // Nothing follows with which it could be gathered: it goes at once.
-            let (head, tail) = outgoing.rest();
-            return match socket.send(head, tail) {
+            return match outgoing.send_some(&*socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.block_send(slot, outgoing);
+                    self.block_send(slot, std::mem::take(outgoing));
                     Submitted::Pending
                 }
-                Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
-                Err(error) => Submitted::Done(outgoing, Err(error)),
+                result => Submitted::Done(result),
             };
         }
-        self.submit_send(slot, outgoing);
+        self.submit_send(slot, std::mem::take(outgoing));
         self.submit_gathered();
         Submitted::Pending
     }

@@ -120,8 +120,8 @@ fn a_driver_goes_on_without_a_thread_that_is_stuck() {
         client.write_all(b"ping").unwrap();
         assert!(matches!(next(&mut driver), Completion::Received(from) if from == token));
         assert_eq!(driver.received(), b"ping");
-        let outgoing = Outgoing { head: b"pong".to_vec(), ..Outgoing::default() };
-        assert!(matches!(driver.send(token, outgoing), Submitted::Done(_, Ok(4))));
+        let mut outgoing = Outgoing { head: b"pong".to_vec(), ..Outgoing::default() };
+        assert!(matches!(driver.send(token, &mut outgoing), Submitted::Done(Ok(4))));
         client.read_exact(&mut [0; 4]).unwrap();
     }
     let _late = TcpStream::connect(address).unwrap();

@@ -177,14 +177,16 @@ impl SimulatedDriver {
         let outgoing = world.wires[client].pending.take()?;
         let (head, tail) = outgoing.rest();
         match world.server_send_now(client, head, tail) {
-            Ok(count) => {
-                Some(Completion::Sent(token, Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)))
-            }
+            Ok(count) => Some(Completion::Sent(
+                token,
+                Box::new(Outgoing { sent: outgoing.sent + count, ..outgoing }),
+                Ok(count),
+            )),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 world.wires[client].pending = Some(outgoing);
                 None
             }
-            Err(error) => Some(Completion::Sent(token, outgoing, Err(error))),
+            Err(error) => Some(Completion::Sent(token, Box::new(outgoing), Err(error))),
         }
     }
 
@@ -257,18 +259,21 @@ impl Driver for SimulatedDriver {
         self.net.lock().wires[client].is_receiving = receiving;
     }
 
-    fn send(&mut self, token: Token, outgoing: Outgoing) -> Submitted {
+    fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let client = self.attached_client(token);
         let mut world = self.net.lock();
         assert!(world.wires[client].pending.is_none(), "{token:?} has a send under way");
         let (head, tail) = outgoing.rest();
         match world.server_send(client, head, tail) {
-            Ok(count) => Submitted::Done(Outgoing { sent: outgoing.sent + count, ..outgoing }, Ok(count)),
+            Ok(count) => {
+                outgoing.sent += count;
+                Submitted::Done(Ok(count))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                world.wires[client].pending = Some(outgoing);
+                world.wires[client].pending = Some(std::mem::take(outgoing));
                 Submitted::Pending
             }
-            Err(error) => Submitted::Done(outgoing, Err(error)),
+            Err(error) => Submitted::Done(Err(error)),
         }
     }
 

@@ -12,7 +12,7 @@ use rusty_s3::{Bucket, Method};
 use ureq::config::Config;
 use ureq::http::request::Builder;
 use ureq::http::{Request, Response};
-use ureq::tls::{RootCerts, TlsConfig};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, SendBody};
 
 use crate::failure::Failure;
@@ -65,8 +65,10 @@ pub(crate) type Answer = Response<Body>;
 impl Client {
     pub(crate) fn new(bucket: Bucket, credentials: S3Credentials, limits: S3Limits) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = rustls_native_certs::load_native_certs().certs;
+        let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned());
         let tls = TlsConfig::builder()
-            .root_certs(RootCerts::PlatformVerifier)
+            .root_certs(RootCerts::from(roots.collect::<Vec<_>>()))
             .unversioned_rustls_crypto_provider(provider)
             .build();
         let config = Config::builder()

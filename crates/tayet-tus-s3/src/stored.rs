@@ -118,8 +118,9 @@ impl BucketUpload {
         self.store.object_key(&self.record.upload)
     }
 
-    fn sent_bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes).sum()
+    /// Of the first so many parts.
+    fn bytes_of(&self, parts: usize) -> u64 {
+        self.parts.iter().take(parts).map(|part| part.bytes).sum()
     }
 
     /// What has come of the next part, here.
@@ -279,7 +280,14 @@ impl StoredUpload for BucketUpload {
         match (&self.record.finished, self.is_assembled, self.record.upload.length) {
             (Some(finished), ..) => finished.length,
             (None, true, Some(length)) => length,
-            _ => self.sent_bytes() + self.end.bytes,
+            _ => self.bytes_of(self.parts.len()) + self.end.bytes,
+        }
+    }
+
+    fn kept_offset(&self) -> u64 {
+        match self.verified {
+            Some(verified) => self.bytes_of(verified.parts) + verified.end_bytes,
+            None => self.offset() - (self.end.bytes - self.end.saved_bytes),
         }
     }
 

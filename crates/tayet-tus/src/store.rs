@@ -62,6 +62,11 @@ pub trait StoredUpload: Send {
     /// How many bytes have come without a gap from its beginning: where the next one belongs.
     fn offset(&self) -> u64;
 
+    /// How many of these the end of the program, whatever its reason, would not take. Default: all.
+    fn kept_offset(&self) -> u64 {
+        self.offset()
+    }
+
     /// What became of it, when it is complete. Parts of others are never finished by themselves.
     fn finished(&self) -> Option<&Finished>;
 

@@ -169,9 +169,12 @@ const PLANS: &[Plan] = &[
     },
 ];
 
-/// Draws the report.
-pub(super) fn svg(report: &Report) -> String {
+/// Draws the report, if there is anything in it to draw.
+pub(super) fn svg(report: &Report) -> Option<String> {
     let panels: Vec<Panel> = PLANS.iter().filter_map(|plan| plan.panel(report)).collect();
+    if panels.is_empty() {
+        return None;
+    }
     let mut heights = [TITLE_HEIGHT; COLUMNS];
     let mut body = String::new();
     for panel in &panels {
@@ -186,13 +189,13 @@ pub(super) fn svg(report: &Report) -> String {
         "Tayet beside others: {}, {} cores, {}",
         report.machine.processor, report.machine.cores, report.date
     );
-    format!(
+    Some(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
          height=\"{height:.0}\" role=\"img\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
          <rect class=\"page\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"8\"/>\n\
          <text class=\"title\" x=\"{MARGIN}\" y=\"34\">{title}</text>\n{body}</svg>\n",
         title = escape(&title)
-    )
+    ))
 }
 
 impl Plan {

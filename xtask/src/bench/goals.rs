@@ -1,13 +1,14 @@
 //! The figures that Tayet set out to reach, and whether it does.
 
+mod http;
+mod websockets;
+
 use serde::Serialize;
 
-use super::contestant::{
-    Contestant, FLOOR, SLEEPER, TAYET, TAYET_4_THREADS, TAYET_100_THREADS, TAYET_INLINE,
-};
+use super::contestant::Contestant;
 use super::figure::{Figure, ratio};
 use super::report::{Results, Row};
-use super::scenario::{self, MILLION};
+use super::scenario::{self, Family};
 
 /// A figure with what is asked of it.
 #[derive(Serialize)]
@@ -43,143 +44,13 @@ pub(super) enum Verdict {
     NotMeasured,
 }
 
-use Demand::{AtLeast, AtMost};
-
-/// Every goal, assessed by `scenarios`.
-pub(super) fn assess(scenarios: &[Results]) -> Vec<Goal> {
+/// Every goal of a family, assessed by its `scenarios`.
+pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
     let measured = Measured { scenarios };
-    let mut goals = vec![
-        goal(
-            "hello, 64 connections: CPU a request, task pool over inline",
-            measured.ratio("hello-64", TAYET, TAYET_INLINE, Figure::CpuUsPerRequest),
-            (2, AtMost(1.10), None),
-        ),
-        goal(
-            "hello, 64 connections: CPU a request, inline over the bare epoll loop",
-            measured.ratio("hello-64", TAYET_INLINE, FLOOR, Figure::CpuUsPerRequest),
-            (2, AtMost(1.10), Some(AtMost(1.05))),
-        ),
-        goal(
-            "hello, 64 connections: CPU a request, task pool over the bare epoll loop",
-            measured.ratio("hello-64", TAYET, FLOOR, Figure::CpuUsPerRequest),
-            // What the two demands above come to together.
-            (2, AtMost(1.21), Some(AtMost(1.05))),
-        ),
-        goal(
-            "hello, 64 connections: user-space CPU µs a request, task pool",
-            measured.median("hello-64", TAYET, Figure::UserUsPerRequest),
-            (2, AtMost(1.0), Some(AtMost(0.8))),
-        ),
-        goal(
-            "16 requests pipelined: requests/s, task pool over the bare epoll loop",
-            measured.ratio("pipelined", TAYET, FLOOR, Figure::RequestsPerSecond),
-            (2, AtLeast(0.90), Some(AtLeast(0.95))),
-        ),
-        goal(
-            "dispatched hello: CPU a request, 4 threads over inline",
-            measured.ratio("dispatched", TAYET_4_THREADS, TAYET_INLINE, Figure::CpuUsPerRequest),
-            (2, AtMost(1.3), Some(AtMost(1.2))),
-        ),
-    ];
-    goals.extend(sleep_goals(measured));
-    goals.extend(websocket_goals(measured));
-    goals.extend([
-        goal(
-            "mixed load: p99 µs of the fast route, task pool",
-            measured.median("mixed", TAYET, Figure::P99Us),
-            (0, AtMost(5_000.0), None),
-        ),
-        goal(
-            "fairness: answered of 64 connections beside 10,000 idle ones, task pool",
-            measured.median("fairness", TAYET, Figure::AnsweredBesideIdle),
-            (0, AtLeast(64.0), None),
-        ),
-        goal(
-            "memory: bytes an idle connection, task pool",
-            measured.median("memory", TAYET, Figure::BytesPerIdleConnection),
-            (0, AtMost(512.0), None),
-        ),
-        goal(
-            "hello, 64 connections: peak RSS MB, task pool",
-            measured.median("hello-64", TAYET, Figure::PeakRssMb),
-            (1, AtMost(8.0), Some(AtMost(6.0))),
-        ),
-        goal(
-            "hello, 512 connections: peak RSS MB, task pool",
-            measured.median("hello-512", TAYET, Figure::PeakRssMb),
-            (1, AtMost(8.0), None),
-        ),
-    ]);
-    goals
-}
-
-fn sleep_goals(measured: Measured<'_>) -> Vec<Goal> {
-    let mut goals = Vec::new();
-    for (connections, scenario) in [(10, "sleep-10"), (50, "sleep-50"), (100, "sleep-100")] {
-        for contestant in [TAYET, TAYET_100_THREADS] {
-            goals.push(goal(
-                &format!(
-                    "10 ms sleep, {connections} connections: requests/s, {} over the bare sleeper",
-                    contestant.title
-                ),
-                measured.ratio(scenario, contestant, SLEEPER, Figure::RequestsPerSecond),
-                (2, AtLeast(0.97), None),
-            ));
-            goals.push(goal(
-                &format!(
-                    "10 ms sleep, {connections} connections: requests/s over the bound, {}",
-                    contestant.title
-                ),
-                measured.over_bound(scenario, contestant),
-                (3, AtMost(1.0), None),
-            ));
-        }
+    match family {
+        Family::Http => http::goals(measured),
+        Family::WebSockets => websockets::goals(measured),
     }
-    goals
-}
-
-fn websocket_goals(measured: Measured<'_>) -> Vec<Goal> {
-    let mut goals = Vec::new();
-    for (sockets, scenario) in [(64, "websockets-echo-64"), (512, "websockets-echo-512")] {
-        goals.push(goal(
-            &format!("WebSocket echo, {sockets} sockets: CPU a message, task pool over the best peer"),
-            measured.over_peers(scenario, TAYET, Figure::CpuUsPerMessage, f64::max),
-            (2, AtMost(1.0), None),
-        ));
-    }
-    goals.extend([
-        goal(
-            "publications to 10,000 WebSockets: CPU a delivery, task pool over the best peer",
-            measured.over_peers("websockets-fanout", TAYET, Figure::CpuUsPerDelivery, f64::max),
-            (2, AtMost(1.0), None),
-        ),
-        goal(
-            "publications to 10,000 WebSockets: deliveries/s, task pool over the best peer",
-            measured.over_peers("websockets-fanout", TAYET, Figure::DeliveriesPerSecond, f64::min),
-            (2, AtLeast(1.0), None),
-        ),
-        goal(
-            "idle WebSockets: bytes a socket, task pool",
-            measured.median("websockets-idle", TAYET, Figure::BytesPerSocket),
-            (0, AtMost(512.0), None),
-        ),
-        goal(
-            "idle WebSockets with permessage-deflate: bytes a socket, task pool",
-            measured.median("websockets-deflate", TAYET, Figure::BytesPerSocket),
-            (0, AtMost(1024.0), None),
-        ),
-        goal(
-            "WebSockets held at once on one machine, task pool (`--million`)",
-            measured.median(MILLION, TAYET, Figure::Sockets),
-            (0, AtLeast(1_000_000.0), None),
-        ),
-        goal(
-            "of these, pinged (`--million`)",
-            measured.median(MILLION, TAYET, Figure::Pinged),
-            (0, AtLeast(1_000_000.0), None),
-        ),
-    ]);
-    goals
 }
 
 #[derive(Clone, Copy)]
@@ -243,7 +114,9 @@ impl Demand {
 
 #[cfg(test)]
 mod tests {
+    use super::Demand::{AtLeast, AtMost};
     use super::*;
+    use crate::bench::contestant::TAYET;
     use crate::bench::figure::Figures;
     use crate::bench::rounds::Standing;
     use crate::bench::syscalls::Syscalls;
@@ -265,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_best_of_the_peers_is_the_one_to_beat() {
-        let scenarios = scenario::all();
+        let scenarios = Family::WebSockets.scenarios();
         let fan_out = scenarios.iter().find(|scenario| scenario.name == "websockets-fanout").unwrap();
         let deliveries = |key| match key {
             "tayet" => 90.0,
@@ -288,9 +161,11 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_listed_all_the_same() {
-        let goals = assess(&[]);
-        assert!(goals.len() > 10);
-        assert!(goals.iter().all(|goal| goal.verdict == Verdict::NotMeasured));
+        for family in Family::ALL {
+            let goals = assess(family, &[]);
+            assert!(!goals.is_empty(), "{family:?}");
+            assert!(goals.iter().all(|goal| goal.verdict == Verdict::NotMeasured));
+        }
     }
 
     #[test]
@@ -319,11 +194,15 @@ mod tests {
             syscalls: Syscalls::new(),
             failures: Vec::new(),
         };
-        let results: Vec<_> = scenario::all()
-            .iter()
-            .map(|scenario| Results::new(scenario, scenario.entries.iter().map(standing).collect()))
-            .collect();
-        let missing: Vec<_> = assess(&results).into_iter().filter(|goal| goal.value.is_none()).collect();
-        assert!(missing.is_empty(), "{}", missing[0].what);
+        for family in Family::ALL {
+            let results: Vec<_> = family
+                .scenarios()
+                .iter()
+                .map(|scenario| Results::new(scenario, scenario.entries.iter().map(standing).collect()))
+                .collect();
+            let goals = assess(family, &results);
+            let missing: Vec<_> = goals.into_iter().filter(|goal| goal.value.is_none()).collect();
+            assert!(missing.is_empty(), "{}", missing[0].what);
+        }
     }
 }

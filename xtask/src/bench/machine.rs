@@ -12,7 +12,7 @@ use super::system_memory;
 const SECONDS_PER_DAY: u64 = 86_400;
 
 /// The machine, as far as it matters to figures.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Machine {
     pub(super) processor: String,
     pub(super) cores: usize,

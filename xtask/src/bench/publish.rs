@@ -1,51 +1,73 @@
-//! Writing the report: into the repository when it is complete, beside the build's files when it is not.
+//! Writing reports: beside the build's files, and into the repository if they tell how fast something is.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 
 use super::report::Report;
+use super::scenario::Family;
 use super::{chart, table};
 use crate::workspace::Workspace;
 
 const PAGE: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- bench:begin, written by `cargo xtask bench` -->";
-const END: &str = "<!-- bench:end -->";
+const RESULTS: &str = "bench/results";
 
 /// Writes all forms of the report and says where they are.
 pub(super) fn write(workspace: &Workspace, report: &Report) -> anyhow::Result<()> {
     let markdown = table::markdown(report);
     let json = serde_json::to_string_pretty(report)? + "\n";
     let chart = chart::svg(report);
-    if report.settings.is_complete {
-        let results = workspace.path("bench/results");
-        let name = format!("{}-{}.json", report.date, report.machine.slug());
-        write_all(&results, &[(&name, &json), ("latest.json", &json), ("latest.svg", &chart)])?;
-        let page = workspace.path(PAGE);
-        let text = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
-        let text = replace_between_marks(&text, &markdown).with_context(|| format!("{PAGE} has no marks"))?;
-        write_all(page.parent().unwrap_or(&page), &[("benchmarks.md", &text)])
-    } else {
-        let results = workspace.path("target/bench");
-        write_all(&results, &[("results.json", &json), ("results.svg", &chart), ("results.md", &markdown)])
+    let forms = [("json", Some(&json)), ("svg", chart.as_ref()), ("md", Some(&markdown))];
+    write_forms(&workspace.path("target/bench"), report.family.name(), &forms)?;
+    if !report.settings.publishes {
+        return Ok(());
     }
+    let stem = stem(report);
+    write_forms(&workspace.path(RESULTS), &stem, &forms[..2])?;
+    let picture = chart.map(|_| format!("![{}](../{RESULTS}/{stem}.svg)\n\n", report.family.title()));
+    let page = workspace.path(PAGE);
+    let text = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
+    let text = replace_between_marks(&text, report.family, &(picture.unwrap_or_default() + &markdown))
+        .with_context(|| format!("{PAGE} has no marks for {}", report.family.name()))?;
+    write_file(&page, &text)
 }
 
-fn write_all(directory: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
+/// What the files of a report are called; a partial or shortened one never takes the place of another.
+fn stem(report: &Report) -> String {
+    let mut stem = format!("{}-{}-{}", report.date, report.machine.slug(), report.family.name());
+    if report.extent.is_partial() {
+        stem.push_str("-partial");
+    }
+    if !report.settings.is_thorough {
+        stem.push_str("-shortened");
+    }
+    stem
+}
+
+fn write_forms(directory: &Path, stem: &str, forms: &[(&str, Option<&String>)]) -> anyhow::Result<()> {
     fs::create_dir_all(directory)?;
-    for (name, text) in files {
-        let path: PathBuf = directory.join(name);
-        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
-        println!("bench: wrote {}", path.display());
+    for (extension, text) in forms {
+        if let Some(text) = text {
+            write_file(&directory.join(format!("{stem}.{extension}")), text)?;
+        }
     }
     Ok(())
 }
 
-fn replace_between_marks(page: &str, markdown: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", markdown.trim()))
+fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    println!("bench: wrote {}", path.display());
+    Ok(())
+}
+
+/// The page with `markdown` as the results of `family`, if it has a place for them.
+fn replace_between_marks(page: &str, family: Family, markdown: &str) -> Option<String> {
+    let begin = format!("<!-- bench:begin {}, written by `cargo xtask bench` -->", family.name());
+    let end = format!("<!-- bench:end {} -->", family.name());
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}\n\n{}\n\n{end}{after}", markdown.trim()))
 }
 
 #[cfg(test)]
@@ -53,11 +75,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_changes() {
-        let page = format!("# Page\n{BEGIN}\nold\n{END}\nend\n");
-        let expected = format!("# Page\n{BEGIN}\n\nnew\n\n{END}\nend\n");
-        assert_eq!(replace_between_marks(&page, "new\n").unwrap(), expected);
-        assert_eq!(replace_between_marks(&expected, "new\n").unwrap(), expected);
-        assert_eq!(replace_between_marks("# Page\n", "new"), None);
+    fn only_what_is_between_the_familys_marks_changes() {
+        let page = "# Page\n<!-- bench:begin http, written by `cargo xtask bench` -->\nold\n<!-- bench:end http -->\nend\n";
+        let expected = page.replace("\nold\n", "\n\nnew\n\n");
+        assert_eq!(replace_between_marks(page, Family::Http, "new\n").unwrap(), expected);
+        assert_eq!(replace_between_marks(&expected, Family::Http, "new\n").unwrap(), expected);
+        assert_eq!(replace_between_marks(page, Family::WebSockets, "new"), None);
+    }
+
+    #[test]
+    fn the_page_has_a_place_for_every_family() {
+        let page = include_str!("../../../docs/benchmarks.md");
+        for family in Family::ALL {
+            assert!(replace_between_marks(page, family, "x").is_some(), "{family:?}");
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! All results of a run, as they are written to the JSON file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::contestant::name_of;
+use super::extent::Extent;
 use super::figure::{Figure, Figures, medians, ratio};
 use super::goals::{self, Goal};
 use super::machine::Machine;
 use super::rounds::{MAX_FOREIGN_CPU_PERCENT, Standing};
-use super::scenario::Scenario;
+use super::scenario::{Family, Scenario};
 use super::settings::Settings;
 use super::syscalls::Syscalls;
 
@@ -23,9 +25,11 @@ const COMPARED: &[Figure] = &[
     Figure::InstructionsPerRequest,
 ];
 
-/// A run of the harness.
+/// What a run of the harness says of a family.
 #[derive(Serialize)]
 pub(super) struct Report {
+    pub(super) family: Family,
+    pub(super) extent: Extent,
     pub(super) date: String,
     pub(super) machine: Machine,
     pub(super) settings: Settings,
@@ -35,9 +39,19 @@ pub(super) struct Report {
     pub(super) scenarios: Vec<Results>,
 }
 
+/// When, where, how and of what all was measured.
+pub(super) struct Run {
+    pub(super) date: String,
+    pub(super) machine: Machine,
+    pub(super) settings: Settings,
+    /// By the contestant's name.
+    pub(super) versions: BTreeMap<String, String>,
+}
+
 /// What came of a scenario.
 #[derive(Serialize)]
 pub(super) struct Results {
+    pub(super) family: Family,
     pub(super) name: String,
     pub(super) title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,15 +83,20 @@ pub(super) struct Row {
 }
 
 impl Report {
-    pub(super) fn new(
-        date: String,
-        machine: Machine,
-        settings: Settings,
-        versions: BTreeMap<String, String>,
-        scenarios: Vec<Results>,
-    ) -> Self {
-        let goals = goals::assess(&scenarios);
-        Self { date, machine, settings, versions, goals, scenarios }
+    pub(super) fn new(family: Family, run: &Run, scenarios: Vec<Results>) -> Self {
+        let names: BTreeSet<_> =
+            scenarios.iter().flat_map(|results| &results.rows).map(|row| name_of(&row.title)).collect();
+        let versions = run.versions.iter().filter(|(name, _)| names.contains(name.as_str()));
+        Self {
+            family,
+            extent: Extent::of(family, &scenarios),
+            date: run.date.clone(),
+            machine: run.machine.clone(),
+            settings: run.settings.clone(),
+            versions: versions.map(|(name, version)| (name.clone(), version.clone())).collect(),
+            goals: goals::assess(family, &scenarios),
+            scenarios,
+        }
     }
 }
 
@@ -85,6 +104,7 @@ impl Results {
     pub(super) fn new(scenario: &Scenario, standings: Vec<Standing>) -> Self {
         let rows = standings.iter().map(|standing| Row::new(scenario, standing, &standings)).collect();
         Self {
+            family: scenario.family,
             name: scenario.name.to_owned(),
             title: scenario.title.to_owned(),
             bound_requests_per_second: scenario.bound_requests_per_second(),

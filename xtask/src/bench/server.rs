@@ -72,9 +72,6 @@ impl Launch {
             }
             Program::Arena => {
                 command.arg("--listen").arg(address.to_string());
-                if let Some(execution) = contestant.execution {
-                    command.arg("--execution").arg(execution);
-                }
             }
             Program::Rust { .. } => {
                 command.arg(address.to_string());
@@ -95,6 +92,7 @@ impl Launch {
                 command.arg("-p").arg(&directory).arg("-c").arg(configuration);
             }
         }
+        command.args(contestant.arguments);
         Ok(Self { command, address, log: directory.join("log"), pings: false })
     }
 

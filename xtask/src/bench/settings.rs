@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use serde::Serialize;
 
+use super::ratchet::Ratchet;
 use super::scenario::{MILLION, Scenario, Work};
 use super::websocket_idle::Idle;
 
@@ -31,9 +32,10 @@ pub(crate) struct BenchArgs {
     /// Measures only these beside Tayet and the floors; `none` for no peer.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     peers: Vec<String>,
-    /// The same as `--only instructions`: user-space instructions a request, counted by callgrind.
-    #[arg(long)]
-    instructions: bool,
+    /// Counts instructions and allocations of Tayet's requests, and fails when they cost more than their record has it;
+    /// `update` writes the record anew. (`--only instructions` compares with the peers.)
+    #[arg(long, value_name = "RECORD", num_args = 0..=1, require_equals = true, default_missing_value = "check")]
+    pub(super) instructions: Option<Ratchet>,
     /// Holds a million idle WebSockets too, or so many, over as many processes as it takes; at 24 GB of memory or so.
     #[arg(
         long,
@@ -44,6 +46,12 @@ pub(crate) struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..=2_000_000)
     )]
     million: Option<u32>,
+    /// Keeps the results in the repository even when rounds or seconds are few; what is short or partial is labelled so.
+    #[arg(long)]
+    publish: bool,
+    /// Builds and installs all that takes part, and measures nothing.
+    #[arg(long)]
+    pub(super) build: bool,
     /// Lists scenarios and contestants, and measures nothing.
     #[arg(long)]
     pub(super) list: bool,
@@ -58,8 +66,11 @@ pub(super) struct Settings {
     pub(super) repeats_when_disturbed: u32,
     /// Whether the servers get a second of load before they are measured.
     pub(super) warms_up: bool,
-    /// Whether every scenario is there with every contestant in full length: only such results are kept in the repository.
-    pub(super) is_complete: bool,
+    /// Whether rounds and loads are as many and as long as it takes to tell how fast something is.
+    pub(super) is_thorough: bool,
+    /// Whether the results are kept in the repository.
+    #[serde(skip)]
+    pub(super) publishes: bool,
 }
 
 impl BenchArgs {
@@ -74,7 +85,8 @@ impl BenchArgs {
             idle_connections: IDLE_CONNECTIONS,
             repeats_when_disturbed: if self.quick { 0 } else { REPEATS_WHEN_DISTURBED },
             warms_up: !self.quick,
-            is_complete: is_thorough && self.only().is_empty() && self.peers.is_empty(),
+            is_thorough,
+            publishes: is_thorough || self.publish,
         }
     }
 
@@ -100,8 +112,7 @@ impl BenchArgs {
     }
 
     fn only(&self) -> Vec<&str> {
-        let instructions = self.instructions.then_some("instructions");
-        self.only.iter().map(String::as_str).chain(instructions).collect()
+        self.only.iter().map(String::as_str).collect()
     }
 
     fn check_names(&self, scenarios: &[Scenario]) -> anyhow::Result<()> {
@@ -156,8 +167,8 @@ mod tests {
         let selected = args("--only hello --only memory").select(scenario::all()).unwrap();
         let names: Vec<_> = selected.iter().map(|scenario| scenario.name).collect();
         assert_eq!(names, ["hello-64", "hello-512", "memory"]);
-        let selected = args("--instructions").select(scenario::all()).unwrap();
-        assert_eq!(selected.iter().map(|scenario| scenario.name).collect::<Vec<_>>(), ["instructions"]);
+        assert_eq!(args("--instructions").instructions, Some(Ratchet::Check));
+        assert_eq!(args("--instructions=update").instructions, Some(Ratchet::Update));
     }
 
     #[test]
@@ -189,11 +200,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_is_complete() {
-        assert!(args("").settings().is_complete);
-        for line in ["--quick", "--only json", "--peers none", "--instructions", "--rounds 2", "--seconds 1"]
-        {
-            assert!(!args(line).settings().is_complete, "{line}");
+    fn what_is_short_is_published_only_when_asked_for() {
+        for line in ["", "--only json --peers none", "--rounds 4 --seconds 5"] {
+            let settings = args(line).settings();
+            assert!(settings.is_thorough && settings.publishes, "{line}");
+        }
+        for line in ["--quick", "--rounds 2", "--seconds 1"] {
+            assert!(!args(line).settings().publishes, "{line}");
+            let settings = args(&format!("{line} --publish")).settings();
+            assert!(!settings.is_thorough && settings.publishes, "{line}");
         }
     }
 

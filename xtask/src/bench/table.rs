@@ -7,11 +7,12 @@ use super::figure::Figure;
 use super::goals::{Demand, Goal, Verdict};
 use super::report::{Report, Results, Row};
 use super::rounds::MAX_FOREIGN_CPU_PERCENT;
+use super::scenario::Family;
 
-/// The whole report, for a page that has a heading of its own.
+/// The whole report, for a page that has a heading for its family.
 pub(super) fn markdown(report: &Report) -> String {
     let mut text = introduction(report);
-    text.push_str(&goals_table(&report.goals));
+    text.push_str(&goals_table(report.family, &report.goals));
     for results in &report.scenarios {
         text.push_str(&scenario_table(results));
     }
@@ -39,8 +40,11 @@ fn introduction(report: &Report) -> String {
         settings.rounds,
         settings.load_seconds
     );
-    if !settings.is_complete {
+    if !settings.is_thorough {
         text.push_str("**A shortened run: it shows that everything works, not how fast it is.**\n\n");
+    }
+    if let Some(label) = report.extent.label() {
+        let _ = writeln!(text, "{label}\n");
     }
     let versions: Vec<_> =
         report.versions.iter().map(|(title, version)| format!("{title} {version}")).collect();
@@ -48,10 +52,11 @@ fn introduction(report: &Report) -> String {
     text
 }
 
-fn goals_table(goals: &[Goal]) -> String {
-    let mut text =
-        "### Goals\n\n| what | measured | asked | aimed at | |\n| --- | ---: | ---: | ---: | --- |\n"
-            .to_owned();
+fn goals_table(family: Family, goals: &[Goal]) -> String {
+    let mut text = format!(
+        "### {}: goals\n\n| what | measured | asked | aimed at | |\n| --- | ---: | ---: | ---: | --- |\n",
+        family.title()
+    );
     for goal in goals {
         let demand = |demand: Demand| match demand {
             Demand::AtMost(limit) => format!("≤ {}", number(limit, goal.decimals)),
@@ -205,7 +210,13 @@ mod tests {
     }
 
     fn results(rows: Vec<Row>, bound: Option<f64>) -> Results {
-        Results { name: "x".to_owned(), title: "X".to_owned(), bound_requests_per_second: bound, rows }
+        Results {
+            family: Family::Http,
+            name: "x".to_owned(),
+            title: "X".to_owned(),
+            bound_requests_per_second: bound,
+            rows,
+        }
     }
 
     #[test]

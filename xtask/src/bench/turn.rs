@@ -91,7 +91,7 @@ fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Resul
     let duration = harness.settings.load_duration();
     let processes = server.processes()?;
     let before = Clocks::read(&processes)?;
-    let sleepers = Load { connections: sleepers, shape: Shape::KeptAlive };
+    let sleepers = Load { connections: sleepers, shape: Shape::KeptAlive, header: None };
     let sleeping =
         sleepers.start(harness.workspace.root(), server.address, SLEEP_PATH, duration + 2 * SLEEP_MARGIN)?;
     thread::sleep(SLEEP_MARGIN);

@@ -23,6 +23,8 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct Load {
     pub(super) connections: u32,
     pub(super) shape: Shape,
+    /// A field that each request has beside `Host`.
+    pub(super) header: Option<&'static str>,
 }
 
 /// How requests follow each other on a connection.
@@ -68,6 +70,7 @@ impl Load {
         // Whole seconds are all that wrk takes.
         let seconds = duration.as_secs().max(1);
         command.arg("--duration").arg(format!("{seconds}s")).arg("--script").arg(root.join(SCRIPT));
+        command.args(self.header.map(|header| format!("--header={header}")));
         command.arg(format!("http://{address}{path}")).arg("--").args(self.shape.arguments());
         let wrk = Background::start(command.stdout(Stdio::piped()))?;
         Ok(Running { wrk, limit: Duration::from_secs(seconds) + GRACE })

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use super::needs::{CargoTool, Need};
 use crate::process::{Runner, output_of};
 use crate::workspace::Workspace;
-use crate::{conformance, layers, tidy};
+use crate::{bench, conformance, layers, tidy};
 
 /// How long one command of a check may take before it is ended.
 const COMMAND_LIMIT_MINUTES: u64 = 20;
@@ -130,6 +130,15 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &[],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
         run: conformance::check_quickly,
+    },
+    Check {
+        name: "instructions",
+        headline: "what requests cost in user space, against the record",
+        needs: &[Need::Apt("valgrind")],
+        too_slow_for_fast: Some("link-time optimization takes minutes"),
+        run: |workspace, runner| {
+            bench::check_instructions(workspace, runner, bench::Ratchet::Check).map(|()| None)
+        },
     },
     Check {
         name: "fuzz",

@@ -11,7 +11,7 @@ use tayet_testkit::{Random, SimulatedNet};
 use super::application::{Application, ReadBefore};
 use super::sockets::Diary;
 use crate::engine::share;
-use crate::event_loop::{Due, Loop, Step};
+use crate::event_loop::{Due, DuePlace, Loop, Step};
 use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool, Seat, Size};
@@ -128,10 +128,12 @@ impl Stage {
 
     /// Runs until the loop has stopped, for which [`Stage::drain_at`] must have been called.
     pub(super) fn run(mut self) -> Self {
+        let mut due = DuePlace::default();
         self.the_loop.arrive();
         while self.the_loop.step() == Step::Call {
             let time = self.crew.handler_time();
-            let mut request = match self.the_loop.take_due() {
+            self.the_loop.exchange_due(&mut due);
+            let mut request = match due.take() {
                 Some(Due::Request(request)) => request,
                 Some(Due::Event(handling)) => {
                     self.handle(handling, time);

@@ -114,8 +114,8 @@ fn answers_of_one_turn_are_handed_over_together() {
                 Completion::Received(token) => {
                     let text = format!("{:04}", token.index);
                     let (head, tail) = text.as_bytes().split_at(token.index as usize % 5);
-                    match driver.send(token, outgoing(head, tail)) {
-                        Submitted::Done(_, result) => {
+                    match driver.send(token, &mut outgoing(head, tail)) {
+                        Submitted::Done(result) => {
                             assert_eq!(result.unwrap(), 4);
                             sent += 1;
                         }
@@ -149,7 +149,7 @@ fn gathered_sends_without_room_finish_when_there_is_some() {
         let (head, tail) = bytes.split_at(1_000_001);
         gather(&mut driver);
         for index in 0..2 {
-            assert!(matches!(driver.send(token(index), outgoing(head, tail)), Submitted::Pending));
+            assert!(matches!(driver.send(token(index), &mut outgoing(head, tail)), Submitted::Pending));
         }
         let readers = clients.into_iter().map(|client| {
             let length = bytes.len();
@@ -160,9 +160,9 @@ fn gathered_sends_without_room_finish_when_there_is_some() {
         while left > 0 {
             match next(&mut driver) {
                 Completion::Sent(_, outgoing, Ok(_)) if outgoing.remaining() == 0 => left -= 1,
-                Completion::Sent(token, outgoing, Ok(_)) => {
+                Completion::Sent(token, mut outgoing, Ok(_)) => {
                     gather(&mut driver);
-                    assert!(matches!(driver.send(token, outgoing), Submitted::Pending));
+                    assert!(matches!(driver.send(token, &mut outgoing), Submitted::Pending));
                 }
                 other => panic!("{other:?}"),
             }
@@ -179,7 +179,7 @@ fn ending_the_sending_direction_comes_behind_what_was_gathered() {
     with_io_uring(|| {
         let (mut driver, mut client) = connected::<IoUring>();
         gather(&mut driver);
-        assert!(matches!(driver.send(TOKEN, outgoing(b"head", b"tail")), Submitted::Pending));
+        assert!(matches!(driver.send(TOKEN, &mut outgoing(b"head", b"tail")), Submitted::Pending));
         driver.shutdown_send(TOKEN);
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
@@ -248,7 +248,7 @@ fn what_is_let_go_in_any_state_leaves_nothing_and_its_place_is_free() {
                 // A send is gathered.
                 3 => {
                     gather(&mut driver);
-                    assert!(matches!(driver.send(token, outgoing(b"x", b"y")), Submitted::Pending));
+                    assert!(matches!(driver.send(token, &mut outgoing(b"x", b"y")), Submitted::Pending));
                 }
                 // A send is blocked.
                 4 if generation < 30 => drop(fill(&mut driver, token, &pattern(16_000_000))),

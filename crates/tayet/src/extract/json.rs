@@ -1,5 +1,7 @@
 //! JSON, asked and answered.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -39,8 +41,13 @@ use crate::{Context, FromRequest, IntoResponse, Problem, Rejection, Request, Res
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// Room for a usual answer, so that it grows seldom.
-const INITIAL_BYTES: usize = 1024;
+/// Most room that a thread keeps for writing answers in.
+const MAX_KEPT_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    /// Answers are written here and copied out: nothing grows, and each has a piece of memory of just its size.
+    static WRITTEN: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl<S, T: DeserializeOwned> FromRequest<S> for Json<T> {
     const BODY: BodyUse = BodyUse::Buffered;
@@ -69,9 +76,8 @@ impl<S, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        let mut json = Vec::with_capacity(INITIAL_BYTES);
-        match serde_json::to_writer(&mut json, &self.0) {
-            Ok(()) => {
+        match write(&self.0) {
+            Ok(json) => {
                 Response::new(json).with_content_type(const { HeaderValue::from_static("application/json") })
             }
             Err(error) => {
@@ -80,6 +86,18 @@ impl<T: Serialize> IntoResponse for Json<T> {
             }
         }
     }
+}
+
+fn write(value: &impl Serialize) -> serde_json::Result<Bytes> {
+    let mut written = WRITTEN.take();
+    written.clear();
+    serde_json::to_writer(&mut written, value)?;
+    if written.capacity() > MAX_KEPT_BYTES {
+        return Ok(written.into());
+    }
+    let json = Bytes::copy_from_slice(&written);
+    WRITTEN.set(written);
+    Ok(json)
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -106,4 +124,19 @@ fn rejection(error: &serde_json::Error, path: String) -> Rejection {
     let path = if is_data { path } else { String::new() };
     let invalid = InvalidJson { path, line: error.line(), column: error.column(), reason };
     if is_data { Rejection::JsonData(invalid) } else { Rejection::JsonSyntax(invalid) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_room_for_answers_up_to_its_limit() {
+        let long = "x".repeat(2 * MAX_KEPT_BYTES);
+        assert_eq!(write(&"a").unwrap(), "\"a\"");
+        assert_eq!(write(&long).unwrap().len(), long.len() + 2);
+        let kept = WRITTEN.take();
+        assert!(kept.capacity() <= MAX_KEPT_BYTES, "{}", kept.capacity());
+        assert_eq!(write(&[1, 2]).unwrap(), "[1,2]");
+    }
 }

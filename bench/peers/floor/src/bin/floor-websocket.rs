@@ -4,26 +4,30 @@
 //! messages that end within a read. All topics are one.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
-use std::{env, io, mem, thread};
+use std::{env, io, mem};
 
-use peer_floor::listen_reusing_port;
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use peer_floor::{Ended, READ_BYTES, Service, receive, run};
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::net::{SendFlags, send};
 
 const USAGE: &str = "usage: floor-websocket ADDRESS LOOPS";
-const LISTENER: u64 = u64::MAX;
-const WAKER: u64 = u64::MAX - 1;
-const EVENTS_AT_ONCE: usize = 512;
-const READ_BYTES: usize = 64 * 1024;
 const TOPIC: &[u8] = b"GET /ws/topic/";
 /// The answer to the key of the example in RFC 6455, section 1.3.
 const ACCEPTANCE: &[u8] =
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [address, loops] = arguments.as_slice() else { panic!("{USAGE}") };
+    let address: SocketAddr = address.parse().expect(USAGE);
+    let outlets = (0..loops.parse().expect(USAGE)).map(|_: usize| Outlet::new());
+    let outlets = Arc::new(outlets.collect::<io::Result<Vec<_>>>()?);
+    let loops = 0..outlets.len();
+    run(address, loops.map(|own| Ok(Sockets::new(Arc::clone(&outlets), own))))
+}
 
 /// What is published to the sockets of one loop, by any.
 struct Outlet {
@@ -31,29 +35,27 @@ struct Outlet {
     frames: Mutex<Vec<u8>>,
 }
 
-fn main() -> io::Result<()> {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let [address, loops] = arguments.as_slice() else { panic!("{USAGE}") };
-    let address: SocketAddr = address.parse().expect(USAGE);
-    let outlets = (0..loops.parse().expect(USAGE)).map(|_| Outlet::new());
-    let outlets = Arc::new(outlets.collect::<io::Result<Vec<_>>>()?);
-    let loops: Vec<_> = (0..outlets.len())
-        .map(|index| {
-            let mut floor = Loop::new(address, Arc::clone(&outlets), index)?;
-            Ok(thread::spawn(move || floor.run()))
-        })
-        .collect::<io::Result<_>>()?;
-    for floor in loops {
-        floor.join().expect("a loop does not panic")?;
+impl Outlet {
+    fn new() -> io::Result<Self> {
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { waker, frames: Mutex::default() })
     }
-    Ok(())
+
+    fn put(&self, frames: &[u8]) {
+        self.frames.lock().expect("nothing panics under the lock").extend_from_slice(frames);
+        // It fails only if it is set already, to as much as it holds.
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let _ = rustix::io::read(&self.waker, &mut [0; 8]);
+        mem::take(&mut self.frames.lock().expect("nothing panics under the lock"))
+    }
 }
 
-struct Loop {
-    epoll: OwnedFd,
-    listener: OwnedFd,
-    connections: Vec<Option<Connection>>,
-    /// Those of this loop that get what is published.
+/// The sockets of one loop.
+struct Sockets {
+    /// Those that get what is published.
     members: Vec<usize>,
     outlets: Arc<Vec<Outlet>>,
     /// Which of them is this loop's.
@@ -74,87 +76,23 @@ enum State {
     Topic,
 }
 
-/// Why a connection has come to its end: nobody is told.
-struct Ended;
-
-impl Outlet {
-    fn new() -> io::Result<Self> {
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { waker, frames: Mutex::default() })
-    }
-
-    fn put(&self, frames: &[u8]) {
-        self.frames.lock().expect("nothing panics under the lock").extend_from_slice(frames);
-        // It fails only if it is set already, to as much as it holds.
-        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
-    }
-
-    fn take(&self) -> Vec<u8> {
-        let _ = rustix::io::read(&self.waker, &mut [0; 8]);
-        mem::take(&mut self.frames.lock().expect("nothing panics under the lock"))
+impl Sockets {
+    fn new(outlets: Arc<Vec<Outlet>>, own: usize) -> Self {
+        let received = Vec::with_capacity(READ_BYTES);
+        Self { members: Vec::new(), outlets, own, received, answer: Vec::new() }
     }
 }
 
-impl Loop {
-    fn new(address: SocketAddr, outlets: Arc<Vec<Outlet>>, own: usize) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let listener = listen_reusing_port(address)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-        epoll::add(&epoll, &outlets[own].waker, EventData::new_u64(WAKER), EventFlags::IN)?;
-        Ok(Self {
-            epoll,
-            listener,
-            connections: Vec::new(),
-            members: Vec::new(),
-            outlets,
-            own,
-            received: Vec::with_capacity(READ_BYTES),
-            answer: Vec::new(),
-        })
+impl Service for Sockets {
+    type Connection = Connection;
+
+    fn open(&self, socket: OwnedFd) -> Connection {
+        Connection { socket, state: State::Handshake }
     }
 
-    fn run(&mut self) -> io::Result<()> {
-        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_AT_ONCE);
-        loop {
-            events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
-                // A tracer that attaches interrupts the wait.
-                Err(rustix::io::Errno::INTR) => continue,
-                result => result?,
-            };
-            for event in &events {
-                match event.data.u64() {
-                    LISTENER => self.accept()?,
-                    WAKER => self.deliver(),
-                    index => {
-                        if self.serve(index as usize).is_err() {
-                            self.forget(index as usize);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn accept(&mut self) -> io::Result<()> {
-        let socket = accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
-        let index = socket.as_raw_fd() as usize;
-        // Edge-triggered: level-triggered, each event costs a second look at the socket in the next wait.
-        epoll::add(&self.epoll, &socket, EventData::new_u64(index as u64), EventFlags::IN | EventFlags::ET)?;
-        if self.connections.len() <= index {
-            self.connections.resize_with(index + 1, || None);
-        }
-        self.connections[index] = Some(Connection { socket, state: State::Handshake });
-        Ok(())
-    }
-
-    fn serve(&mut self, index: usize) -> Result<(), Ended> {
-        let connection = self.connections[index].as_mut().ok_or(Ended)?;
-        self.received.clear();
-        match recv(&connection.socket, spare_capacity(&mut self.received), RecvFlags::empty()) {
-            Ok((_, count)) if count > 0 => {}
-            Err(rustix::io::Errno::AGAIN) => return Ok(()),
-            _ => return Err(Ended),
+    fn serve(&mut self, index: usize, connection: &mut Connection) -> Result<(), Ended> {
+        if !receive(&connection.socket, &mut self.received)? {
+            return Ok(());
         }
         if connection.state == State::Handshake {
             connection.state = shake_hands(&connection.socket, &self.received)?;
@@ -175,18 +113,21 @@ impl Loop {
         Ok(())
     }
 
-    fn deliver(&mut self) {
+    fn waker(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.outlets[self.own].waker.as_fd())
+    }
+
+    fn wake(&mut self, connections: &[Option<Connection>]) {
         let frames = self.outlets[self.own].take();
         for &member in &self.members {
-            if let Some(connection) = &self.connections[member] {
+            if let Some(connection) = &connections[member] {
                 // Whose end this is, its own event tells.
                 let _ = write(&connection.socket, &frames);
             }
         }
     }
 
-    fn forget(&mut self, index: usize) {
-        let Some(connection) = self.connections[index].take() else { return };
+    fn forget(&mut self, index: usize, connection: Connection) {
         if connection.state == State::Topic {
             self.members.retain(|member| *member != index);
         }

@@ -1,0 +1,97 @@
+//! What is asked of plain requests.
+
+use super::Demand::{AtLeast, AtMost};
+use super::{Goal, Measured, goal};
+use crate::bench::contestant::{FLOOR, TAYET, TAYET_INLINE};
+use crate::bench::figure::Figure;
+use crate::bench::scenario::http::{SLEEPER, TAYET_4_THREADS, TAYET_100_THREADS};
+
+pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
+    let mut goals = vec![
+        goal(
+            "hello, 64 connections: CPU a request, task pool over inline",
+            measured.ratio("hello-64", TAYET, TAYET_INLINE, Figure::CpuUsPerRequest),
+            (2, AtMost(1.10), None),
+        ),
+        goal(
+            "hello, 64 connections: CPU a request, inline over the bare epoll loop",
+            measured.ratio("hello-64", TAYET_INLINE, FLOOR, Figure::CpuUsPerRequest),
+            (2, AtMost(1.10), Some(AtMost(1.05))),
+        ),
+        goal(
+            "hello, 64 connections: CPU a request, task pool over the bare epoll loop",
+            measured.ratio("hello-64", TAYET, FLOOR, Figure::CpuUsPerRequest),
+            // What the two demands above come to together.
+            (2, AtMost(1.21), Some(AtMost(1.05))),
+        ),
+        goal(
+            "hello, 64 connections: user-space CPU µs a request, task pool",
+            measured.median("hello-64", TAYET, Figure::UserUsPerRequest),
+            (2, AtMost(1.0), Some(AtMost(0.8))),
+        ),
+        goal(
+            "16 requests pipelined: requests/s, task pool over the bare epoll loop",
+            measured.ratio("pipelined", TAYET, FLOOR, Figure::RequestsPerSecond),
+            (2, AtLeast(0.90), Some(AtLeast(0.95))),
+        ),
+        goal(
+            "dispatched hello: CPU a request, 4 threads over inline",
+            measured.ratio("dispatched", TAYET_4_THREADS, TAYET_INLINE, Figure::CpuUsPerRequest),
+            (2, AtMost(1.3), Some(AtMost(1.2))),
+        ),
+    ];
+    goals.extend(sleep_goals(measured));
+    goals.extend([
+        goal(
+            "mixed load: p99 µs of the fast route, task pool",
+            measured.median("mixed", TAYET, Figure::P99Us),
+            (0, AtMost(5_000.0), None),
+        ),
+        goal(
+            "fairness: answered of 64 connections beside 10,000 idle ones, task pool",
+            measured.median("fairness", TAYET, Figure::AnsweredBesideIdle),
+            (0, AtLeast(64.0), None),
+        ),
+        goal(
+            "memory: bytes an idle connection, task pool",
+            measured.median("memory", TAYET, Figure::BytesPerIdleConnection),
+            (0, AtMost(512.0), None),
+        ),
+        goal(
+            "hello, 64 connections: peak RSS MB, task pool",
+            measured.median("hello-64", TAYET, Figure::PeakRssMb),
+            (1, AtMost(8.0), Some(AtMost(6.0))),
+        ),
+        goal(
+            "hello, 512 connections: peak RSS MB, task pool",
+            measured.median("hello-512", TAYET, Figure::PeakRssMb),
+            (1, AtMost(8.0), None),
+        ),
+    ]);
+    goals
+}
+
+fn sleep_goals(measured: Measured<'_>) -> Vec<Goal> {
+    let mut goals = Vec::new();
+    for (connections, scenario) in [(10, "sleep-10"), (50, "sleep-50"), (100, "sleep-100")] {
+        for contestant in [TAYET, TAYET_100_THREADS] {
+            goals.push(goal(
+                &format!(
+                    "10 ms sleep, {connections} connections: requests/s, {} over the bare sleeper",
+                    contestant.title
+                ),
+                measured.ratio(scenario, contestant, SLEEPER, Figure::RequestsPerSecond),
+                (2, AtLeast(0.97), None),
+            ));
+            goals.push(goal(
+                &format!(
+                    "10 ms sleep, {connections} connections: requests/s over the bound, {}",
+                    contestant.title
+                ),
+                measured.over_bound(scenario, contestant),
+                (3, AtMost(1.0), None),
+            ));
+        }
+    }
+    goals
+}
