@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use tayet::http::header;
 use tayet::metrics::Metrics;
 use tayet::{
-    Body, BodyStream, Bytes, Compression, Decompression, Error, Files, HeaderMap, HeaderValue, IntoResponse,
-    Json, Multipart, MultipartLimits, Path, Query, Request, Router, StatusCode, get, health, post,
+    Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Error, Files, HeaderMap, HeaderValue,
+    IntoResponse, Json, Multipart, MultipartLimits, Path, Query, Request, Router, StatusCode, get, health,
+    post,
 };
 
 use crate::items::{self, Listing};
@@ -26,13 +27,13 @@ const SLOW_HINT: Duration = Duration::from_millis(20);
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
 /// All endpoints; `/static` serves the files of a directory, if there is one.
-pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
+pub(crate) fn router(files: Option<&std::path::Path>, gzip_level: Option<u32>) -> io::Result<Router> {
     let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
         .route("/baseline11", get(sum).post(sum))
         .get("/json/{count}", json)
-        .route("/json-comp/{count}", get(json).layer(Compression::new()))
+        .route("/json-comp/{count}", get(json).layer(compression(gzip_level)))
         .get("/sleep/{ms}", sleep)
         .get("/spin/{us}", spin)
         .route("/hinted", get(hinted).post(hinted))
@@ -51,6 +52,14 @@ pub(crate) fn router(files: Option<&std::path::Path>) -> io::Result<Router> {
         Some(directory) => router.nest("/static", Files::open(directory)?),
         None => router,
     })
+}
+
+fn compression(gzip_level: Option<u32>) -> Compression {
+    let compression = Compression::new();
+    match gzip_level {
+        Some(level) => compression.level(ContentCoding::Gzip, level),
+        None => compression,
+    }
 }
 
 #[derive(Deserialize)]

@@ -21,7 +21,8 @@ use crate::options::Options;
 
 fn main() -> tayet::Result {
     let options = Options::parse();
-    Server::new(endpoints::router(options.files.as_deref())?).config(&options.config()?)?.run_with(|server| {
+    let router = endpoints::router(options.files.as_deref(), options.gzip_level)?;
+    Server::new(router).config(&options.config()?)?.run_with(|server| {
         for address in server.addresses() {
             match address {
                 Address::Ip(address) => println!("listening on http://{address}"),

@@ -25,6 +25,10 @@ pub(crate) struct Options {
     /// Serve the files of this directory at /static
     #[arg(long = "static", value_name = "DIR")]
     pub(crate) files: Option<PathBuf>,
+
+    /// Compress with this level of gzip, from 1 to 9, where /json-comp is asked for gzip
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(1..=9))]
+    pub(crate) gzip_level: Option<u32>,
 }
 
 impl Options {

@@ -8,8 +8,10 @@ mod contestant;
 mod crowd;
 mod extent;
 mod figure;
+mod files;
 mod goals;
 mod instructions;
+mod launch;
 mod load;
 mod machine;
 mod paced;
@@ -21,6 +23,7 @@ mod ratchet;
 mod report;
 mod rounds;
 mod scenario;
+mod scratch;
 mod server;
 mod settings;
 mod syscalls;
@@ -28,11 +31,13 @@ mod system_limits;
 mod system_memory;
 mod table;
 mod turn;
+mod upload;
 mod versions;
 mod websocket;
 mod websocket_idle;
 mod wrk;
 mod ws_load;
+mod wsgi;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,8 +122,8 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
     let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
     let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
     let programs = Programs::build(workspace, runner, &wanted)?;
-    let needs_websockets = scenarios.iter().any(Scenario::is_websocket);
-    if needs_websockets { programs.with_websocket_load(workspace, runner) } else { Ok(programs) }
+    let loads = scenarios.iter().filter_map(Scenario::load_generator).collect();
+    programs.with_loads(workspace, runner, &loads)
 }
 
 fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {

@@ -23,12 +23,12 @@ const STREAM_BUFFER_BYTES: &str = "65536";
 /// Serves a page for uploads into a directory until it is told to end.
 pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
     let metrics = Metrics::new();
-    let limits = options.limits.limits();
+    let limits = &options.limits;
     let uploads = match &options.place.place {
-        Place::Directory(directory) => open(directory, limits, options.limits.fsync)?,
+        Place::Directory(directory) => open(directory, limits.limits(), limits.fsync, !limits.no_digests)?,
         Place::Bucket { name, prefix } => {
             let store = options.place.open_bucket(name, prefix)?;
-            Uploads::with_store(store).limits(limits).list_finished()
+            Uploads::with_store(store).limits(limits.limits()).list_finished()
         }
     };
     let uploads = uploads.metrics(&metrics);
@@ -45,8 +45,11 @@ pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
     listening::run(server, "open it in a browser, and drop files on it; Ctrl-C ends it")
 }
 
-fn open(directory: &Path, limits: UploadLimits, fsync: FsyncPolicy) -> io::Result<Uploads> {
-    let store = DiskStore::new(directory)?.fsync(fsync.into()).digests();
+fn open(directory: &Path, limits: UploadLimits, fsync: FsyncPolicy, digests: bool) -> io::Result<Uploads> {
+    let mut store = DiskStore::new(directory)?.fsync(fsync.into());
+    if digests {
+        store = store.digests();
+    }
     Ok(Uploads::with_store(store).limits(limits).list_finished())
 }
 
@@ -66,7 +69,7 @@ impl DemoUploadOptions {
             max_stored_bytes: DEMO_MAX_STORED_BYTES,
             ..UploadLimits::default()
         };
-        open(&self.directory.clone().unwrap_or_else(default), limits, FsyncPolicy::Complete)
+        open(&self.directory.clone().unwrap_or_else(default), limits, FsyncPolicy::Complete, true)
     }
 }
 
@@ -104,6 +107,10 @@ pub(crate) struct UploadLimitOptions {
     /// When bytes in a directory are made to outlast a loss of power
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = FsyncPolicy::Complete)]
     fsync: FsyncPolicy,
+
+    /// Do not compute the SHA-256 that the list of finished files shows
+    #[arg(long)]
+    no_digests: bool,
 }
 
 /// As [`Fsync`], by the names that the command takes.

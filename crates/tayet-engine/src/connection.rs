@@ -7,10 +7,12 @@ use tayet_http1 as http1;
 use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::Asked;
+use crate::download::Download;
 use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
 use crate::request_body::BodyPipe;
+use crate::route_classes::PathGroup;
 use crate::session::Session;
 use crate::worker::Call;
 use crate::{Match, Request, Response, RouteId};
@@ -77,6 +79,7 @@ pub(crate) struct Gathering {
 pub(crate) struct Busy {
     pub(crate) asked: Asked,
     pub(crate) route: RouteId,
+    pub(crate) group: PathGroup,
     pub(crate) started: Moment,
     pub(crate) timeout_at_ms: Option<u64>,
     pub(crate) stream: Option<Box<Streaming>>,
@@ -99,6 +102,8 @@ pub(crate) enum AfterSend {
     GoOn,
     /// This request goes to a worker.
     Dispatch(Box<Call>),
+    /// The rest of this answer goes to a worker, now that the client takes more.
+    Resume(Box<Download>),
     /// This answer is next.
     Answer(Box<Answer>),
     /// The connection closes.

@@ -10,6 +10,7 @@ use tayet_net::{Moment, PeerAddress, Token};
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
+use crate::download::Download;
 use crate::event_loop::{Current, Due, Input, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
@@ -127,7 +128,9 @@ impl Loop {
             self.shard.answered(busy.route.0, status, took);
             self.shard.queue_wait.record(waited);
         }
-        connection.phase = Phase::Head;
+        if !matches!(outcome, Outcome::Parked { .. }) {
+            connection.phase = Phase::Head;
+        }
         let (keep_alive, sending) = match outcome {
             Outcome::Sent { keep_alive, bytes } => {
                 self.shard.sent_bytes.add(bytes);
@@ -136,6 +139,11 @@ impl Loop {
             Outcome::Rest(mut unsent) => {
                 self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
                 (unsent.keep_alive, self.send(token, &mut unsent.outgoing))
+            }
+            Outcome::Parked { download, bytes } => {
+                self.shard.sent_bytes.add(bytes);
+                self.park(token, download);
+                return;
             }
             Outcome::Broken => {
                 self.close(token);
@@ -149,6 +157,14 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
         }
+    }
+
+    /// Keeps what is left of a download until its client takes more. The deadline is counted from when it last took something.
+    fn park(&mut self, token: Token, download: Box<Download>) {
+        let deadline_ms = download.progress_at.as_ms() + self.shared.limits.write_stall_timeout_ms;
+        self.driver.await_writable(token);
+        self.note_after_send(token, AfterSend::Resume(download));
+        self.set_deadline(token, deadline_ms);
     }
 
     /// A connection has been free since `at`: it idles, or takes up what came meanwhile.
@@ -188,6 +204,11 @@ impl Loop {
             AfterSend::GoOn => self.go_on(token),
             AfterSend::Dispatch(call) => {
                 self.jobs.push(Job::Call(call));
+                self.go_on(token);
+            }
+            AfterSend::Resume(mut download) => {
+                download.queued_at = self.now;
+                self.jobs.push(Job::Download(download));
                 self.go_on(token);
             }
             AfterSend::Answer(answer) => {
@@ -446,8 +467,11 @@ impl Loop {
     ) -> Progress {
         let index = found.route.0 as usize;
         let asked = Asked::of(&head, self.stop_at_ms.is_none());
-        let runs_here = stream.is_none() && self.runs_inline(&self.shared.routes[index].class);
         let route = &self.shared.routes[index];
+        let group = route.classes.group(head.path_bytes());
+        let class = route.classes.of(group);
+        let runs_here = stream.is_none() && self.runs_inline(class);
+        let expected = if stream.is_none() { class.expected() } else { None };
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let exchange = connection.next_exchange();
@@ -455,7 +479,7 @@ impl Loop {
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
-            Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
+            Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
         let max_body_bytes = route.max_body_bytes;
         let interims =
@@ -469,7 +493,6 @@ impl Loop {
             return Progress::Call;
         }
         let request = request();
-        let expected = if pipe.is_none() { self.shared.routes[index].class.expected() } else { None };
         let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {
@@ -506,6 +529,12 @@ impl Loop {
                 self.jobs.push(Job::Write(Box::new(job)));
                 false
             }
+            Encoded::Parts { parts, keep_alive } => {
+                let (peer, head) = (Arc::clone(&connection.peer), std::mem::take(&mut self.out));
+                let download = Download::new(peer, exchange, keep_alive, head, parts, self.now);
+                self.jobs.push(Job::Download(Box::new(download)));
+                false
+            }
             Encoded::Session { .. } => unreachable!("sessions are opened, not answered"),
         }
     }
@@ -531,8 +560,10 @@ impl Loop {
 
     /// The connection is free: takes up what came meanwhile.
     fn take_up(&mut self, token: Token) {
+        // Past the grace of draining, whoever has the connection is to report at once.
+        let is_awaited = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };
-        connection.peer.set_awaited(false);
+        connection.peer.set_awaited(is_awaited);
         let backlog = std::mem::take(&mut connection.backlog);
         let is_paused = connection.is_paused;
         self.current = Some(Current::kept(token, backlog));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,12 +37,23 @@ pub trait Driver: Send {
     /// When it cannot be registered; the connection is then closed.
     fn attach(&mut self, token: Token) -> io::Result<()>;
 
+    /// Gives the connection of the last [`Completion::Accepted`] away, for another loop's driver. `None` where it cannot be.
+    fn take_accepted(&mut self) -> Option<OwnedFd>;
+
+    /// Takes a connection in that another loop has accepted: [`Driver::attach`] is the next call.
+    fn put_accepted(&mut self, socket: OwnedFd);
+
     /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
     fn set_receiving(&mut self, token: Token, receiving: bool);
 
     /// Sends some of `outgoing`, at least a byte: at once, or it is taken (an empty one is left) and comes back with a
     /// [`Completion::Sent`].
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted;
+
+    /// Says so once, by a [`Completion::Writable`], when something can be sent again or sending would fail; at once, if that is so
+    /// already, and now and then too early. It counts as a send under way: for those who send by [`Driver::socket`] and found
+    /// that it takes no more.
+    fn await_writable(&mut self, token: Token);
 
     /// Ends the sending direction: the peer reads an end of file behind what was sent.
     fn shutdown_send(&mut self, token: Token);
@@ -120,6 +132,8 @@ pub enum Completion {
     Broken(Token, io::Error),
     /// A [`Driver::send`] that did not finish at once has.
     Sent(Token, Box<Outgoing>, io::Result<usize>),
+    /// What [`Driver::await_writable`] waited for.
+    Writable(Token),
 }
 
 /// Why accepting failed.
@@ -161,7 +175,8 @@ impl Outgoing {
     }
 
     /// Sends what `socket` takes of it, and counts that in.
-    pub(crate) fn send_some(&mut self, socket: &dyn Socket) -> io::Result<usize> {
+    #[inline]
+    pub(crate) fn send_some(&mut self, socket: &impl Socket) -> io::Result<usize> {
         let (head, tail) = self.rest();
         let count = socket.send(head, tail)?;
         self.sent += count;

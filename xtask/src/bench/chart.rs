@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use super::contestant::Program;
 use super::figure::Figure;
 use super::report::{Report, Results, Row};
 use super::scenario;
@@ -288,9 +287,9 @@ impl Panel {
 }
 
 fn kind_of(key: &str) -> &'static str {
-    match scenario::contestant(key).map(|contestant| contestant.program) {
-        Some(Program::Arena) => "tayet",
-        Some(Program::Floor(_)) => "floor",
+    match scenario::contestant(key) {
+        Some(contestant) if contestant.is_tayet() => "tayet",
+        Some(contestant) if contestant.is_floor() => "floor",
         _ => "peer",
     }
 }

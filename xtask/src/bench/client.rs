@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 
 /// Larger than any answer's head and any body that this client asks for.
-const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+const MAX_RESPONSE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A connection that may carry many requests, one at a time.
 pub(super) struct Connection {
@@ -20,7 +20,16 @@ pub(super) struct Connection {
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
+    /// The field lines.
+    head: String,
     pub(super) body: Vec<u8>,
+}
+
+impl Response {
+    /// A field's value; `name` in lower case.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        field(&self.head, name)
+    }
 }
 
 impl Connection {
@@ -36,6 +45,13 @@ impl Connection {
     /// Sends a request and reads its answer.
     pub(super) fn get(&mut self, path: &str) -> anyhow::Result<Response> {
         self.send(path)?;
+        self.receive()
+    }
+
+    /// The same with a field line more.
+    pub(super) fn get_with(&mut self, path: &str, line: &str) -> anyhow::Result<Response> {
+        let request = request_text_with(path, self.address, &[line]);
+        self.stream.write_all(request.as_bytes()).context("sending")?;
         self.receive()
     }
 
@@ -66,8 +82,7 @@ impl Connection {
 
     /// Whether the server closes the connection when a request asks for it.
     pub(super) fn closes_when_asked(mut self, path: &str) -> anyhow::Result<bool> {
-        self.stream.write_all(closing_request_text(path, self.address).as_bytes()).context("sending")?;
-        self.receive()?;
+        self.get_with(path, "Connection: close")?;
         match self.stream.read(&mut [0; 1]) {
             Ok(count) => Ok(count == 0),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(false),
@@ -78,11 +93,12 @@ impl Connection {
 
 /// Byte for byte what wrk sends, so that a server which only counts bytes takes both for the same.
 pub(super) fn request_text(path: &str, address: SocketAddr) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n")
+    request_text_with(path, address, &[])
 }
 
-fn closing_request_text(path: &str, address: SocketAddr) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+fn request_text_with(path: &str, address: SocketAddr, lines: &[&str]) -> String {
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{lines}\r\n")
 }
 
 /// Nothing while there is more to come.
@@ -93,16 +109,40 @@ fn parse_response(received: &[u8]) -> anyhow::Result<Option<Response>> {
     let head = std::str::from_utf8(&received[..head_end]).context("the head is not text")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.with_context(|| format!("no status in {head:?}"))?;
-    let body = &received[head_end + 4..];
-    let Some(length) = content_length(head) else { bail!("no Content-Length in {head:?}") };
-    Ok((body.len() >= length).then(|| Response { status, body: body[..length].to_vec() }))
+    let rest = &received[head_end + 4..];
+    let body = match field(head, "content-length") {
+        Some(length) => {
+            rest.get(..length.parse().context("its Content-Length is no number")?).map(<[u8]>::to_vec)
+        }
+        None if field(head, "transfer-encoding") == Some("chunked") => unchunk(rest)?,
+        None => bail!("no Content-Length in {head:?}"),
+    };
+    Ok(body.map(|body| Response { status, head: head.to_owned(), body }))
 }
 
-fn content_length(head: &str) -> Option<usize> {
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        if name.eq_ignore_ascii_case("content-length") { value.trim().parse().ok() } else { None }
+        let (field, value) = line.split_once(':')?;
+        field.eq_ignore_ascii_case(name).then(|| value.trim())
     })
+}
+
+/// What the chunks hold (RFC 9112, section 7.1); nothing while there is more to come. No server here sends trailers.
+fn unchunk(mut rest: &[u8]) -> anyhow::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    loop {
+        let Some(line_end) = rest.windows(2).position(|window| window == b"\r\n") else { return Ok(None) };
+        let size = std::str::from_utf8(&rest[..line_end]).context("a chunk's size is not text")?;
+        let size = usize::from_str_radix(size, 16).with_context(|| format!("no chunk's size in {size:?}"))?;
+        ensure!(size <= MAX_RESPONSE_BYTES, "a chunk is too long");
+        let data = &rest[line_end + 2..];
+        let Some(after) = data.get(size + 2..) else { return Ok(None) };
+        if size == 0 {
+            return Ok(Some(body));
+        }
+        body.extend_from_slice(&data[..size]);
+        rest = after;
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +156,20 @@ mod tests {
         for end in 0..ANSWER.len() {
             assert_eq!(parse_response(&ANSWER[..end]).unwrap(), None);
         }
-        assert_eq!(parse_response(ANSWER).unwrap(), Some(Response { status: 200, body: b"Hello".to_vec() }));
+        let answer = parse_response(ANSWER).unwrap().unwrap();
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"Hello"[..]));
+        assert_eq!(answer.field("date"), Some("x"));
+    }
+
+    #[test]
+    fn chunks_are_put_together_when_all_are_there() {
+        const CHUNKED: &[u8] =
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nHel\r\na\r\nlo, World!\r\n0\r\n\r\n";
+        for end in 0..CHUNKED.len() {
+            assert_eq!(parse_response(&CHUNKED[..end]).unwrap(), None);
+        }
+        assert_eq!(parse_response(CHUNKED).unwrap().unwrap().body, b"Hello, World!");
+        assert!(unchunk(b"x\r\n").is_err());
     }
 
     #[test]

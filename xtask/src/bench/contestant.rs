@@ -21,6 +21,8 @@ pub(super) enum Program {
     Floor(&'static str),
     /// Tayet's own application.
     Arena,
+    /// Tayet's command.
+    Tayet,
     /// A package of the peers' workspace, and the library that it shows.
     Rust {
         package: &'static str,
@@ -32,7 +34,21 @@ pub(super) enum Program {
     Node {
         processes: u32,
     },
-    Nginx,
+    Nginx {
+        /// Whether it keeps files open, and looks for changes now and then.
+        caches_files: bool,
+    },
+    /// A program that crates.io has.
+    Crate {
+        package: &'static str,
+        version: &'static str,
+    },
+    Tusd,
+    /// A server of a Python package, as `bench/peers/wsgi/serve.py` knows it.
+    Wsgi {
+        package: &'static str,
+        server: &'static str,
+    },
 }
 
 // Those of several families; the others are beside the scenarios in which they take part.
@@ -51,7 +67,7 @@ pub(super) const GO: Contestant = peer("go", "Go net/http", Program::Go("nethttp
 pub(super) const HYPER: Contestant = peer("hyper", "hyper", rust("peer-hyper", "hyper"));
 pub(super) const MAY_MINIHTTP: Contestant =
     peer("may-minihttp", "may_minihttp", rust("peer-may-minihttp", "may_minihttp"));
-pub(super) const NGINX: Contestant = peer("nginx", "nginx", Program::Nginx);
+pub(super) const NGINX: Contestant = peer("nginx", "nginx", Program::Nginx { caches_files: false });
 pub(super) const NTEX: Contestant = peer("ntex", "ntex, io_uring", rust("peer-ntex", "ntex"));
 pub(super) const TINY_HTTP: Contestant = peer("tiny-http", "tiny_http", rust("peer-tiny-http", "tiny_http"));
 
@@ -73,7 +89,11 @@ impl Contestant {
 
     /// Whether `--peers` chooses it; the floors and Tayet itself always take part.
     pub(super) fn is_peer(&self) -> bool {
-        !matches!(self.program, Program::Arena | Program::Floor(_))
+        !self.is_tayet() && !self.is_floor()
+    }
+
+    pub(super) fn is_tayet(&self) -> bool {
+        matches!(self.program, Program::Arena | Program::Tayet | Program::Wsgi { package: "tayet", .. })
     }
 
     /// Whether it is what Tayet is compared with as the least possible.
@@ -92,9 +112,12 @@ impl fmt::Display for Program {
         match self {
             Self::Floor(name) | Self::Go(name) => f.write_str(name),
             Self::Arena => f.write_str("arena"),
-            Self::Rust { package, .. } => f.write_str(package),
+            Self::Tayet => f.write_str("tayet"),
+            Self::Rust { package, .. } | Self::Crate { package, .. } => f.write_str(package),
             Self::Node { .. } => f.write_str("node"),
-            Self::Nginx => f.write_str("nginx"),
+            Self::Nginx { .. } => f.write_str("nginx"),
+            Self::Tusd => f.write_str("tusd"),
+            Self::Wsgi { server, .. } => f.write_str(server),
         }
     }
 }

@@ -12,9 +12,14 @@ pub(super) enum Figure {
     MessagesPerSecond,
     /// Of a publication, one for each subscriber.
     DeliveriesPerSecond,
+    /// Of uploads that are finished.
+    MibPerSecond,
     P50Us,
     P99Us,
     MaxUs,
+    /// From an upload's beginning to its last answer.
+    UploadP50Ms,
+    UploadP99Ms,
     /// The server's user and system time.
     CpuUsPerRequest,
     /// The server's user time alone.
@@ -25,11 +30,18 @@ pub(super) enum Figure {
     /// The same for a message that goes to one of a topic's subscribers.
     CpuUsPerDelivery,
     UserUsPerDelivery,
+    /// The server's user and system time for what was uploaded.
+    CpuMsPerGib,
+    UserMsPerGib,
     SyscallsPerRequest,
     SyscallsPerMessage,
     /// In user space.
     InstructionsPerRequest,
     PeakRssMb,
+    /// What the server's processes share is counted once.
+    PssMb,
+    /// Of a compressed answer's body.
+    BodyBytes,
     /// Of the load that runs beside the one whose latency is measured.
     SleepsPerSecond,
     /// Of the requests that should have been sent on time, those that were answered at all.
@@ -73,17 +85,25 @@ impl Figure {
             Self::RequestsPerSecond => "requests/s",
             Self::MessagesPerSecond => "messages/s",
             Self::DeliveriesPerSecond => "deliveries/s",
+            Self::MibPerSecond => "MiB/s",
+            Self::UploadP50Ms => "upload ms, p50",
             Self::P50Us => "p50 µs",
             Self::P99Us => "p99 µs",
             Self::MaxUs => "max µs",
             Self::CpuUsPerRequest => "CPU µs/request",
-            Self::UserUsPerRequest | Self::UserUsPerMessage | Self::UserUsPerDelivery => "of it user",
+            Self::UserUsPerRequest
+            | Self::UserUsPerMessage
+            | Self::UserUsPerDelivery
+            | Self::UserMsPerGib => "of it user",
+            Self::CpuMsPerGib => "CPU ms/GiB",
             Self::CpuUsPerMessage => "CPU µs/message",
             Self::CpuUsPerDelivery => "CPU µs/delivery",
             Self::SyscallsPerRequest => "system calls/request",
             Self::SyscallsPerMessage => "system calls/message",
             Self::InstructionsPerRequest => "instructions/request",
             Self::PeakRssMb => "peak RSS MB",
+            Self::PssMb => "PSS MB",
+            Self::BodyBytes => "bytes/answer",
             Self::SleepsPerSecond => "sleeps/s",
             Self::AnsweredPercent => "answered %",
             Self::AnsweredAlone => "answered of 64, alone",
@@ -100,7 +120,7 @@ impl Figure {
             Self::Pinged => "pinged",
             Self::LastReceiptMs => "publish to last receipt ms",
             Self::LastReceiptP50Ms => "publish to last receipt ms, p50",
-            Self::LastReceiptP99Ms => "p99",
+            Self::LastReceiptP99Ms | Self::UploadP99Ms => "p99",
             Self::Errors => "errors",
             Self::ForeignCpuPercent => "foreign CPU %",
         }
@@ -118,6 +138,7 @@ impl Figure {
             | Self::SyscallsPerRequest
             | Self::SyscallsPerMessage => 2,
             Self::PeakRssMb
+            | Self::PssMb
             | Self::SlowestAnswerMs
             | Self::AnsweredPercent
             | Self::OpenSeconds

@@ -1,7 +1,11 @@
 //! The figures that Tayet set out to reach, and whether it does.
 
+mod files;
 mod http;
+mod tus;
+mod uploads;
 mod websockets;
+mod wsgi;
 
 use serde::Serialize;
 
@@ -11,7 +15,7 @@ use super::report::{Results, Row};
 use super::scenario::{self, Family};
 
 /// A figure with what is asked of it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Goal {
     pub(super) what: String,
     /// Absent when it was not measured.
@@ -49,7 +53,11 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
     let measured = Measured { scenarios };
     match family {
         Family::Http => http::goals(measured),
+        Family::Files => files::goals(measured),
+        Family::Uploads => uploads::goals(measured),
+        Family::Tus => tus::goals(measured),
         Family::WebSockets => websockets::goals(measured),
+        Family::Wsgi => wsgi::goals(measured),
     }
 }
 
@@ -80,11 +88,23 @@ impl Measured<'_> {
         figure: Figure,
         worse: fn(f64, f64) -> f64,
     ) -> Option<f64> {
+        let is_peer = |row: &Row| scenario::contestant(&row.key).is_some_and(|row| row.is_peer());
+        self.over_rows(scenario, contestant, figure, worse, is_peer)
+    }
+
+    /// The same of those that `selects` says.
+    fn over_rows(
+        &self,
+        scenario: &str,
+        contestant: Contestant,
+        figure: Figure,
+        worse: fn(f64, f64) -> f64,
+        selects: impl Fn(&Row) -> bool,
+    ) -> Option<f64> {
         let results = self.scenario(scenario)?;
         let own = &results.row(contestant.key)?.rounds;
-        let is_peer = |row: &&Row| scenario::contestant(&row.key).is_some_and(|row| row.is_peer());
-        let ratios = results.rows.iter().filter(is_peer).filter_map(|row| ratio(own, &row.rounds, figure));
-        ratios.reduce(worse)
+        let rows = results.rows.iter().filter(|row| selects(row));
+        rows.filter_map(|row| ratio(own, &row.rounds, figure)).reduce(worse)
     }
 
     fn over_bound(&self, scenario: &str, contestant: Contestant) -> Option<f64> {
@@ -179,9 +199,12 @@ mod tests {
                 Figure::AnsweredBesideIdle,
                 Figure::BytesPerIdleConnection,
                 Figure::PeakRssMb,
+                Figure::PssMb,
                 Figure::CpuUsPerMessage,
                 Figure::CpuUsPerDelivery,
                 Figure::DeliveriesPerSecond,
+                Figure::MibPerSecond,
+                Figure::CpuMsPerGib,
                 Figure::BytesPerSocket,
                 Figure::Sockets,
                 Figure::Pinged,

@@ -9,8 +9,9 @@ use anyhow::{Context, ensure};
 use super::Harness;
 use super::client::Connection;
 use super::contestant::Contestant;
+use super::launch::Launch;
 use super::programs::Programs;
-use super::server::{Launch, Server};
+use super::server::Server;
 use crate::workspace::Workspace;
 
 /// Connections that take turns, so that a poll may find several of them ready.

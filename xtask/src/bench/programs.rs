@@ -9,16 +9,20 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 
 use super::contestant::Program;
+use super::wsgi;
 use crate::process::{Runner, succeeds};
 use crate::workspace::Workspace;
 
 /// How long one build or installation may take before it is ended.
-const LIMIT: Duration = Duration::from_secs(20 * 60);
+pub(super) const LIMIT: Duration = Duration::from_secs(20 * 60);
+/// The same for programs with hundreds of dependencies, none of which are there yet.
+const INSTALL_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Where each program is, or why it is not there.
 pub(super) struct Programs {
     found: BTreeMap<Program, Result<PathBuf, String>>,
-    websocket_load: Option<PathBuf>,
+    /// Load generators of our own.
+    loads: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Programs {
@@ -37,17 +41,25 @@ impl Programs {
             }
             found.insert(*program, outcome);
         }
-        Ok(Self { found, websocket_load: None })
+        Ok(Self { found, loads: BTreeMap::new() })
     }
 
-    /// Builds the load generator for WebSockets too.
-    pub(super) fn with_websocket_load(self, workspace: &Workspace, runner: &Runner) -> anyhow::Result<Self> {
-        let websocket_load = Some(build_peer(workspace, runner, "ws-load", "ws-load")?);
-        Ok(Self { websocket_load, ..self })
+    /// Builds load generators too: packages of the peers' workspace.
+    pub(super) fn with_loads(
+        mut self,
+        workspace: &Workspace,
+        runner: &Runner,
+        names: &BTreeSet<&'static str>,
+    ) -> anyhow::Result<Self> {
+        for name in names {
+            self.loads.insert(name, build_peer(workspace, runner, name, name)?);
+        }
+        Ok(self)
     }
 
-    pub(super) fn websocket_load(&self) -> anyhow::Result<&Path> {
-        self.websocket_load.as_deref().context("the load generator for WebSockets was not asked for")
+    pub(super) fn load(&self, name: &str) -> anyhow::Result<&Path> {
+        let path = self.loads.get(name).with_context(|| format!("{name} was not asked for"))?;
+        Ok(path)
     }
 
     pub(super) fn path(&self, program: Program) -> anyhow::Result<&Path> {
@@ -64,12 +76,17 @@ pub(super) fn install(runner: &Runner, name: &str) -> anyhow::Result<()> {
     if is_installed(name) {
         return Ok(());
     }
+    install_package(runner, name)?;
+    ensure!(is_installed(name), "{name} is installed, but its command is still missing");
+    Ok(())
+}
+
+/// Installs a Debian package.
+pub(super) fn install_package(runner: &Runner, name: &str) -> anyhow::Result<()> {
     let is_root = rustix::process::geteuid().is_root();
     ensure!(is_root, "`{name}` is missing, and only root can install it: apt-get install {name}");
     runner.run(apt_get().arg("update"), LIMIT)?;
-    runner.run(apt_get().args(["install", "--yes", "--no-install-recommends", name]), LIMIT)?;
-    ensure!(is_installed(name), "{name} is installed, but its command is still missing");
-    Ok(())
+    runner.run(apt_get().args(["install", "--yes", "--no-install-recommends", name]), LIMIT)
 }
 
 fn apt_get() -> Command {
@@ -91,10 +108,14 @@ fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Re
         Program::Arena => build_arena(workspace, runner),
         Program::Go(name) => build_go(workspace, runner, name),
         Program::Node { .. } => install_node_server(workspace, runner),
-        Program::Nginx => {
+        Program::Nginx { .. } => {
             install(runner, "nginx")?;
             Ok(PathBuf::from("nginx"))
         }
+        Program::Tayet => build_tayet(workspace, runner),
+        Program::Crate { package, version } => install_crate(workspace, runner, package, version),
+        Program::Tusd => build_tusd(workspace, runner),
+        Program::Wsgi { package, .. } => wsgi::install(workspace, runner, package),
     }
 }
 
@@ -110,21 +131,62 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
 
 /// Builds the arena, with all optimizations.
 pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    build_own(workspace, runner, &["--package", "tayet", "--example", "arena"], "examples/arena")
+}
+
+fn build_tayet(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    build_own(workspace, runner, &["--package", "tayet-cli"], "tayet")
+}
+
+/// Builds what `arguments` name, and returns a copy of its `binary` below `target/release`.
+fn build_own(
+    workspace: &Workspace,
+    runner: &Runner,
+    arguments: &[&str],
+    binary: &str,
+) -> anyhow::Result<PathBuf> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--release", "--target-dir", "target", "--package", "tayet", "--example", "arena"]);
+    cargo.args(["build", "--release", "--target-dir", "target"]).args(arguments);
     runner.run(cargo.current_dir(workspace.root()), LIMIT)?;
+    let built = workspace.path("target/release").join(binary);
     // A copy, so that whoever goes on working meanwhile does not change what is being measured.
-    let copy = workspace.path("target/bench/arena");
+    let copy = workspace.path("target/bench").join(built.file_name().context("a binary has a name")?);
     fs::create_dir_all(workspace.path("target/bench"))?;
-    fs::copy(workspace.path("target/release/examples/arena"), &copy)?;
+    fs::copy(built, &copy)?;
     Ok(copy)
 }
 
+/// Does nothing when this version is there.
+fn install_crate(
+    workspace: &Workspace,
+    runner: &Runner,
+    package: &str,
+    version: &str,
+) -> anyhow::Result<PathBuf> {
+    let directory = workspace.path("bench/peers");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["install", "--locked", "--root", "target/installed", "--version", version, package]);
+    // Its own directory, whatever the environment says: what is shared grows without end.
+    cargo.env_remove("CARGO_TARGET_DIR");
+    runner.run(cargo.current_dir(&directory), INSTALL_LIMIT)?;
+    Ok(directory.join("target/installed/bin").join(package))
+}
+
 fn build_go(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {
-    let mut go = Command::new("go");
-    go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o", "../../bin/"]).arg(format!("./{name}"));
-    runner.run(go.current_dir(workspace.path("bench/peers/go")), LIMIT)?;
+    go_build(workspace, runner, "bench/peers/go", &format!("./{name}"))?;
     Ok(workspace.path("bench/bin").join(name))
+}
+
+fn build_tusd(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    go_build(workspace, runner, "bench/peers/tusd", "github.com/tus/tusd/v2/cmd/tusd")?;
+    Ok(workspace.path("bench/bin/tusd"))
+}
+
+/// Builds a command of the Go module in `module`, which is two levels below `bench`.
+fn go_build(workspace: &Workspace, runner: &Runner, module: &str, command: &str) -> anyhow::Result<()> {
+    let mut go = Command::new("go");
+    go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o", "../../bin/", command]);
+    runner.run(go.current_dir(workspace.path(module)), LIMIT)
 }
 
 /// Installs what the script needs, and returns the script.
@@ -144,10 +206,10 @@ mod tests {
     fn what_cannot_be_built_says_why() {
         let found = BTreeMap::from([
             (Program::Arena, Err("no such example".to_owned())),
-            (Program::Nginx, Ok(PathBuf::from("nginx"))),
+            (Program::Tusd, Ok(PathBuf::from("tusd"))),
         ]);
-        let programs = Programs { found, websocket_load: None };
-        assert_eq!(programs.path(Program::Nginx).unwrap(), Path::new("nginx"));
+        let programs = Programs { found, loads: BTreeMap::new() };
+        assert_eq!(programs.path(Program::Tusd).unwrap(), Path::new("tusd"));
         let error = programs.path(Program::Arena).unwrap_err();
         assert_eq!(error.to_string(), "arena cannot be built: no such example");
         let error = programs.path(Program::Go("nethttp")).unwrap_err();

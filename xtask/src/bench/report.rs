@@ -19,9 +19,11 @@ const COMPARED: &[Figure] = &[
     Figure::RequestsPerSecond,
     Figure::MessagesPerSecond,
     Figure::DeliveriesPerSecond,
+    Figure::MibPerSecond,
     Figure::CpuUsPerRequest,
     Figure::CpuUsPerMessage,
     Figure::CpuUsPerDelivery,
+    Figure::CpuMsPerGib,
     Figure::InstructionsPerRequest,
 ];
 

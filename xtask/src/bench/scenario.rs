@@ -1,14 +1,21 @@
 //! What is measured: the work, who does it, and what each is compared with.
 
+pub(super) mod files;
 pub(super) mod http;
+pub(super) mod tus;
+pub(super) mod uploads;
 mod websockets;
+pub(super) mod wsgi;
 
 use serde::Serialize;
 
 use super::contestant::Contestant;
 use super::figure::Figure;
+use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
+use super::ws_load::WS_LOAD;
+use super::wsgi::Wsgi;
 
 /// How long the handlers of the sleep scenarios sleep. The bare sleeper is told the same.
 pub(super) const SLEEP_MS: u32 = 10;
@@ -31,8 +38,12 @@ pub(super) struct Scenario {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Family {
     Http,
+    Files,
+    Uploads,
+    Tus,
     #[serde(rename = "websockets")]
     WebSockets,
+    Wsgi,
 }
 
 /// How the work is put to a server.
@@ -42,6 +53,8 @@ pub(super) enum Work {
     Load(Load),
     /// A paced client on the path, while wrk holds so many connections in handlers that sleep.
     Mixed { sleepers: u32 },
+    /// Requests at a steady pace, over so many connections in turn.
+    Paced { connections: u32 },
     /// Keep-alive connections with one request each, alone and beside idle ones.
     Fairness,
     /// Idle connections, and what they take.
@@ -52,6 +65,10 @@ pub(super) enum Work {
     WebSocketFanOut { sockets: u32 },
     /// WebSockets that are open.
     WebSocketIdle(Idle),
+    /// Bodies from many connections.
+    Upload(Upload),
+    /// As fast as wrk can, to a WSGI server.
+    Wsgi(Wsgi),
     /// A few requests under callgrind.
     Instructions,
 }
@@ -76,13 +93,18 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 2] = [Self::Http, Self::WebSockets];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::WebSockets, Self::Wsgi];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
         match self {
             Self::Http => http::scenarios(),
+            Self::Files => files::scenarios(),
+            Self::Uploads => uploads::scenarios(),
+            Self::Tus => tus::scenarios(),
             Self::WebSockets => websockets::scenarios(),
+            Self::Wsgi => wsgi::scenarios(),
         }
     }
 
@@ -90,7 +112,11 @@ impl Family {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
+            Self::Files => "files",
+            Self::Uploads => "uploads",
+            Self::Tus => "tus",
             Self::WebSockets => "websockets",
+            Self::Wsgi => "wsgi",
         }
     }
 
@@ -98,7 +124,11 @@ impl Family {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Http => "Requests",
+            Self::Files => "Files and compression",
+            Self::Uploads => "Uploads",
+            Self::Tus => "Resumable uploads",
             Self::WebSockets => "WebSockets",
+            Self::Wsgi => "WSGI",
         }
     }
 }
@@ -109,18 +139,21 @@ impl Scenario {
         if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
     }
 
-    /// Whether the load generator for WebSockets is needed.
-    pub(super) fn is_websocket(&self) -> bool {
-        matches!(
-            self.work,
-            Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_)
-        )
+    /// The package of the load generator, where it is one of our own.
+    pub(super) fn load_generator(&self) -> Option<&'static str> {
+        match self.work {
+            Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_) => {
+                Some(WS_LOAD)
+            }
+            Work::Upload(_) => Some(UPLOAD_LOAD),
+            _ => None,
+        }
     }
 
     /// What the system calls of the work are divided by, if they are counted too.
     pub(super) fn syscalls_figure(&self) -> Option<Figure> {
         match self.work {
-            Work::Load(_) => Some(Figure::SyscallsPerRequest),
+            Work::Load(_) | Work::Wsgi(_) => Some(Figure::SyscallsPerRequest),
             Work::WebSocketEcho { .. } => Some(Figure::SyscallsPerMessage),
             _ => None,
         }
@@ -129,7 +162,7 @@ impl Scenario {
     /// The most requests a second that any server can answer, when the work's nature limits them.
     pub(super) fn bound_requests_per_second(&self) -> Option<f64> {
         match self.work {
-            Work::Load(load) if self.path == "/sleep/10" => {
+            Work::Load(load) | Work::Wsgi(Wsgi { load, .. }) if self.path == "/sleep/10" => {
                 Some(f64::from(load.connections) * 1000.0 / f64::from(SLEEP_MS))
             }
             _ => None,

@@ -2,27 +2,30 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use flate2::read::GzDecoder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use super::background::Background;
-use super::client::{Connection, Response, request_text};
-use super::contestant::{Contestant, Program};
+use super::client::{Connection, Response};
+use super::contestant::Contestant;
+use super::files;
+use super::launch::{Launch, is_json};
 use super::process_stat;
-use super::programs::Programs;
-use super::scenario::SLEEP_MS;
-use crate::workspace::Workspace;
+use super::scratch::Scratch;
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How much of a wrong answer is told.
+const SHOWN_BYTES: usize = 1000;
 /// How long a single answer may take while the server is otherwise idle.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -34,76 +37,8 @@ pub(super) struct Server {
     pub(super) path: String,
     /// Whether it pings idle WebSockets.
     pub(super) pings: bool,
-}
-
-/// How to start a contestant, and where.
-pub(super) struct Launch {
-    pub(super) command: Command,
-    pub(super) address: SocketAddr,
-    log: PathBuf,
-    pings: bool,
-}
-
-impl Launch {
-    /// Prepares `contestant` to serve `path` on a free port; its files are below `target/bench`.
-    pub(super) fn new(
-        workspace: &Workspace,
-        programs: &Programs,
-        contestant: &Contestant,
-        path: &str,
-    ) -> anyhow::Result<Self> {
-        let address = free_address()?;
-        let directory = workspace.path("target/bench/servers").join(contestant.key);
-        fs::create_dir_all(&directory)?;
-        let mut command = Command::new(programs.path(contestant.program)?);
-        match contestant.program {
-            Program::Floor("floor-sleeper") => {
-                command.arg(address.to_string()).arg(SLEEP_MS.to_string());
-            }
-            Program::Floor("floor-websocket") => {
-                command.arg(address.to_string()).arg(cores().to_string());
-            }
-            Program::Floor(_) => {
-                let request_bytes = request_text(path, address).len();
-                command.arg(address.to_string()).arg(cores().to_string()).arg(request_bytes.to_string());
-                if is_json(path) {
-                    command.arg(dataset(workspace));
-                }
-            }
-            Program::Arena => {
-                command.arg("--listen").arg(address.to_string());
-            }
-            Program::Rust { .. } => {
-                command.arg(address.to_string());
-            }
-            Program::Go("gorilla") => {
-                command.arg(address.to_string());
-            }
-            Program::Go(_) => {
-                command.arg(address.to_string()).arg(dataset(workspace));
-            }
-            Program::Node { processes } => {
-                let script = programs.path(contestant.program)?;
-                command = Command::new("node");
-                command.arg(script).arg(address.to_string()).arg(processes.to_string());
-            }
-            Program::Nginx => {
-                let configuration = write_nginx_configuration(workspace, &directory, address)?;
-                command.arg("-p").arg(&directory).arg("-c").arg(configuration);
-            }
-        }
-        command.args(contestant.arguments);
-        Ok(Self { command, address, log: directory.join("log"), pings: false })
-    }
-
-    /// Has the server ping WebSockets that have been silent for so long, if it can be told to.
-    pub(super) fn pinging(mut self, contestant: &Contestant, after: Duration) -> Self {
-        self.pings = contestant.pings();
-        if self.pings {
-            self.command.env("TAYET_PING_INTERVAL_MS", after.as_millis().to_string());
-        }
-        self
-    }
+    /// Where it stores what it receives: dropped when the server has ended.
+    _scratch: Option<Scratch>,
 }
 
 impl Server {
@@ -112,8 +47,13 @@ impl Server {
         let log = File::create(&launch.log)?;
         launch.command.stdout(log.try_clone()?).stderr(log);
         let process = Background::start(&mut launch.command)?;
-        let (address, path, pings) = (launch.address, path.to_owned(), launch.pings);
-        let mut server = Self { process, address, path, pings };
+        let mut server = Self {
+            process,
+            address: launch.address,
+            path: path.to_owned(),
+            pings: launch.pings,
+            _scratch: launch.scratch,
+        };
         server.wait_until_ready(Instant::now() + limit).with_context(|| last_line(&launch.log))?;
         Ok(server)
     }
@@ -124,15 +64,28 @@ impl Server {
 
     /// Fails unless the answers are what the scenario's work consists of.
     pub(super) fn check(&self, contestant: &Contestant) -> anyhow::Result<()> {
-        if is_websocket(&self.path) {
+        if is_checked_by_its_load(&self.path) {
             return Ok(());
         }
         let response = self.ask_once()?;
         if contestant.is_floor() {
             return Ok(());
         }
-        check_body(&self.path, &response.body)
-            .with_context(|| format!("{} answered {:?}", self.path, String::from_utf8_lossy(&response.body)))
+        check_body(&self.path, &response.body).with_context(|| {
+            let beginning = &response.body[..response.body.len().min(SHOWN_BYTES)];
+            format!("{} answered {:?}", self.path, String::from_utf8_lossy(beginning))
+        })
+    }
+
+    /// How many bytes an answer has that is compressed because `accepting` asks for it; fails unless it holds what the
+    /// scenario's work consists of.
+    pub(super) fn compressed_bytes(&self, accepting: &str) -> anyhow::Result<usize> {
+        let response = Connection::open(self.address, ANSWER_LIMIT)?.get_with(&self.path, accepting)?;
+        ensure!(response.field("content-encoding") == Some("gzip"), "it does not compress with gzip");
+        let mut body = Vec::new();
+        GzDecoder::new(&response.body[..]).read_to_end(&mut body).context("decompressing")?;
+        check_body(&self.path, &body)?;
+        Ok(response.body.len())
     }
 
     /// Fails unless the server closes a connection that asks for it.
@@ -180,9 +133,8 @@ impl Server {
         }
     }
 
-    /// WebSockets are checked by their load, from the handshake on.
     fn is_ready(&self) -> anyhow::Result<()> {
-        if is_websocket(&self.path) {
+        if is_checked_by_its_load(&self.path) {
             TcpStream::connect_timeout(&self.address, ANSWER_LIMIT)?;
             return Ok(());
         }
@@ -204,40 +156,9 @@ impl Drop for Server {
     }
 }
 
-/// A port that is free now; nothing else on the machine is expected to take it within the next moment.
-fn free_address() -> anyhow::Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn dataset(workspace: &Workspace) -> PathBuf {
-    workspace.path("bench/peers/dataset.json")
-}
-
-fn is_json(path: &str) -> bool {
-    path.starts_with("/json/")
-}
-
-fn is_websocket(path: &str) -> bool {
-    path == "/ws" || path.starts_with("/ws/")
-}
-
-fn write_nginx_configuration(
-    workspace: &Workspace,
-    directory: &Path,
-    address: SocketAddr,
-) -> anyhow::Result<PathBuf> {
-    let template = fs::read_to_string(workspace.path("bench/nginx.conf.in"))?;
-    let text = template
-        .replace("@ADDRESS@", &address.to_string())
-        .replace("@WORKERS@", &cores().to_string())
-        .replace("@DIRECTORY@", &directory.display().to_string());
-    let path = directory.join("nginx.conf");
-    fs::write(&path, text)?;
-    Ok(path)
+/// Our own loads look at every answer, from the first one on.
+fn is_checked_by_its_load(path: &str) -> bool {
+    path == "/ws" || path.starts_with("/ws/") || path == "/upload" || path == "/files/"
 }
 
 fn last_line(log: &Path) -> String {
@@ -251,6 +172,9 @@ fn last_line(log: &Path) -> String {
 fn check_body(path: &str, body: &[u8]) -> anyhow::Result<()> {
     if is_json(path) {
         return check_json(body);
+    }
+    if let Some(content) = files::expected(path) {
+        ensure!(body == content, "expected the file");
     }
     ensure!(!matches!(path, "/" | "/blocking") || body == b"Hello, World!", "expected `Hello, World!`");
     Ok(())

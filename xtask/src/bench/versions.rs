@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use super::contestant::Program;
+use super::wsgi;
 use crate::process::output_of;
 use crate::workspace::Workspace;
 
@@ -24,7 +25,7 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         |path: &str| fs::read_to_string(workspace.path(path)).with_context(|| format!("reading {path}"));
     match program {
         Program::Floor(_) => Ok(None),
-        Program::Arena => {
+        Program::Arena | Program::Tayet | Program::Wsgi { package: "tayet", .. } => {
             let mut git = Command::new("git");
             git.args(["describe", "--always", "--dirty"]).current_dir(workspace.root());
             Ok(Some(output_of(&mut git)?.trim().to_owned()))
@@ -36,10 +37,13 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
             let manifest: NodeManifest = serde_json::from_str(&read("bench/peers/node/package.json")?)?;
             Ok(manifest.dependencies.get("ws").cloned())
         }
+        Program::Crate { version, .. } => Ok(Some(version.to_owned())),
+        Program::Tusd => Ok(required_version(&read("bench/peers/tusd/go.mod")?, "tus/tusd/v2")),
+        Program::Wsgi { package, .. } => Ok(pinned_version(&read(wsgi::REQUIREMENTS)?, package)),
         Program::Go(_) => {
             Ok(Some(output_of(Command::new("go").args(["env", "GOVERSION"]))?.trim().to_owned()))
         }
-        Program::Nginx => {
+        Program::Nginx { .. } => {
             let output = Command::new("nginx").arg("-v").output().context("cannot start `nginx`")?;
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             Ok(text.trim().rsplit_once('/').map(|(_, version)| version.to_owned()))
@@ -52,6 +56,10 @@ fn locked_version(lock: &str, library: &str) -> Option<String> {
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
     let version = lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')?;
     Some(version.to_owned())
+}
+
+fn pinned_version(requirements: &str, package: &str) -> Option<String> {
+    requirements.lines().find_map(|line| Some(line.strip_prefix(package)?.strip_prefix("==")?.to_owned()))
 }
 
 fn required_version(go_mod: &str, module: &str) -> Option<String> {
@@ -69,6 +77,13 @@ mod tests {
         let lock = "[[package]]\nname = \"ntex-net\"\nversion = \"9.9.9\"\n\n[[package]]\nname = \"ntex\"\nversion = \"3.12.3\"\n";
         assert_eq!(locked_version(lock, "ntex").as_deref(), Some("3.12.3"));
         assert_eq!(locked_version(lock, "hyper"), None);
+    }
+
+    #[test]
+    fn requirements_tell_versions() {
+        let requirements = "# all\nfastpysgi==0.6\nFlask==3.1.3\n";
+        assert_eq!(pinned_version(requirements, "Flask").as_deref(), Some("3.1.3"));
+        assert_eq!(pinned_version(requirements, "fast"), None);
     }
 
     #[test]

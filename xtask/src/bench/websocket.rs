@@ -9,7 +9,7 @@ use super::figure::{Figure, Figures};
 use super::process_stat::peak_resident_bytes;
 use super::server::Server;
 use super::system_limits::require_descriptors;
-use super::ws_load::{Mode, Outcome, Target, WsLoad};
+use super::ws_load::{Mode, Outcome, Target, WS_LOAD, WsLoad};
 
 /// As many as wrk has threads.
 const ECHO_LOOPS: u32 = 2;
@@ -80,7 +80,7 @@ fn measure(
 fn open(harness: &Harness<'_>, server: &Server, sockets: u32, mode: Mode) -> anyhow::Result<WsLoad> {
     require_descriptors(sockets as usize + RESERVED_DESCRIPTORS)?;
     let target = Target { address: server.address, path: &server.path, sockets, process: 0 };
-    WsLoad::open(harness.programs.websocket_load()?, target, mode)
+    WsLoad::open(harness.programs.load(WS_LOAD)?, target, mode)
 }
 
 fn common(server: &Server, usage: &Usage) -> anyhow::Result<Figures> {

@@ -14,7 +14,7 @@ use super::progress::Bar;
 use super::server::Server;
 use super::system_limits::{RaisedLimits, allow_descriptors};
 use super::system_memory::{available_bytes, kernel_bytes};
-use super::ws_load::{Mode, Target, WsLoad};
+use super::ws_load::{Mode, Target, WS_LOAD, WsLoad};
 
 /// What a process needs beside its sockets: the server keeps some descriptors in reserve, too.
 const RESERVED_DESCRIPTORS: u64 = 2_000;
@@ -150,7 +150,7 @@ impl Pair {
         let empty_bytes = resident_bytes(&processes)?;
         let target = Target { address: server.address, path: &server.path, sockets, process };
         let mode = Mode::Idle { deflate: idle.deflate };
-        let load = WsLoad::open(harness.programs.websocket_load()?, target, mode)?;
+        let load = WsLoad::open(harness.programs.load(WS_LOAD)?, target, mode)?;
         Ok(Self { load, server, processes, empty_bytes })
     }
 }

@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 use super::background::Background;
 
+/// The package of the load generator.
+pub(super) const WS_LOAD: &str = "ws-load";
 /// How long one process may take to open its sockets: some thousands a second on a slow machine.
 const OPEN_LIMIT: Duration = Duration::from_secs(300);
 /// What it may take beyond the time that it was asked to run, and for what it answers at once.

@@ -1,8 +1,10 @@
 use std::{env, thread, time::Duration};
 
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, Responder, get, rt, web};
+use actix_web::middleware::Compress;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, Responder, get, post, rt, web};
 use actix_ws::{Message, MessageStream, Session};
 use bytestring::ByteString;
+use futures_util::StreamExt;
 use serde::Deserialize;
 use topics::Topics;
 
@@ -26,6 +28,22 @@ async fn blocking() -> actix_web::Result<impl Responder> {
 #[get("/json/{count}")]
 async fn json(count: web::Path<usize>, query: web::Query<Multiplier>) -> impl Responder {
     web::Json(dataset::answer(*count, query.m))
+}
+
+/// Its level of gzip cannot be chosen: it is 1.
+#[get("/json-comp/{count}", wrap = "Compress::default()")]
+async fn compressed_json(count: web::Path<usize>, query: web::Query<Multiplier>) -> impl Responder {
+    web::Json(dataset::answer(*count, query.m))
+}
+
+/// Counts the bytes as they come, and keeps none.
+#[post("/upload")]
+async fn upload(mut body: web::Payload) -> actix_web::Result<String> {
+    let mut bytes = 0;
+    while let Some(piece) = body.next().await {
+        bytes += piece?.len();
+    }
+    Ok(bytes.to_string())
 }
 
 #[get("/sleep/{ms}")]
@@ -87,11 +105,13 @@ async fn converse(mut session: Session, mut messages: MessageStream, name: &str)
 #[actix_web::main]
 async fn main() -> std::io::Result<()> {
     let address = env::args().nth(1).expect("usage: peer-actix ADDRESS");
-    HttpServer::new(|| App::new().service((hello, blocking, json, sleep, echo, topic)))
-        .workers(thread::available_parallelism()?.get())
-        // The default of 5 s would close the idle connections while they are measured.
-        .keep_alive(Duration::from_secs(60))
-        .bind(address)?
-        .run()
-        .await
+    HttpServer::new(|| {
+        App::new().service((hello, blocking, json, compressed_json, upload, sleep, echo, topic))
+    })
+    .workers(thread::available_parallelism()?.get())
+    // The default of 5 s would close the idle connections while they are measured.
+    .keep_alive(Duration::from_secs(60))
+    .bind(address)?
+    .run()
+    .await
 }

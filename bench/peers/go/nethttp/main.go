@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -44,6 +45,17 @@ func sleep(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte("ok"))
 }
 
+// Counts the bytes as they come, and keeps none.
+func upload(w http.ResponseWriter, r *http.Request) {
+	count, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	w.Write([]byte(strconv.FormatInt(count, 10)))
+}
+
 func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: nethttp ADDRESS DATASET")
@@ -55,5 +67,6 @@ func main() {
 	mux.HandleFunc("GET /{$}", hello)
 	mux.HandleFunc("GET /json/{count}", items)
 	mux.HandleFunc("GET /sleep/{ms}", sleep)
+	mux.HandleFunc("POST /upload", upload)
 	log.Fatal(http.ListenAndServe(os.Args[1], mux))
 }

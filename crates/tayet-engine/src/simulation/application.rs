@@ -1,5 +1,6 @@
 //! What the simulated server serves: a route for each way to take a request and to answer it.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use tayet_testkit::{Random, SimulatedNet};
 use super::sockets::{Diarist, Diary};
 use crate::sync::{Mutex, lock};
 use crate::{
-    Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service, WebSocketOptions,
+    Body, BodyError, BodyPart, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service,
+    WebSocketOptions,
 };
 
 /// How long the client of [`Kind::Hasty`] waits for its handler.
@@ -33,6 +35,8 @@ pub(super) enum Kind {
     Blocking,
     /// The same, from a handler that is pinned to its loop.
     Pinned,
+    /// The same, from a route that learns for each of its tags where it runs.
+    ByTag,
     /// The same, from a route with a time-out, behind a hint.
     Hasty,
     /// The same, behind `size` hints, of which each tells what the answer will be.
@@ -43,6 +47,12 @@ pub(super) enum Kind {
     Written,
     /// The same with a length.
     WrittenSized,
+    /// `size` bytes of a file.
+    File,
+    /// The same in three parts, of which the middle one is of a file, from a handler that is pinned to a worker.
+    Parts,
+    /// `size` bytes of a file that has half of them.
+    Shrunken,
     /// `size` bytes, later and from elsewhere.
     Deferred,
     /// The request's body, once it is there.
@@ -62,15 +72,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 20] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
+        Self::ByTag,
         Self::Hasty,
         Self::Hinted,
         Self::Sized,
         Self::Written,
         Self::WrittenSized,
+        Self::File,
+        Self::Parts,
+        Self::Shrunken,
         Self::Deferred,
         Self::Echo,
         Self::Adaptive,
@@ -92,10 +106,20 @@ impl Kind {
     /// What a client is to get for `body`: the status and the body of the answer.
     pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
         match self {
-            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Hinted | Self::Ignoring => {
-                (200, plain(tag))
-            }
-            Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
+            Self::Plain
+            | Self::Blocking
+            | Self::Pinned
+            | Self::ByTag
+            | Self::Hasty
+            | Self::Hinted
+            | Self::Ignoring => (200, plain(tag)),
+            Self::Sized
+            | Self::Written
+            | Self::WrittenSized
+            | Self::File
+            | Self::Parts
+            | Self::Shrunken
+            | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
             Self::Socket | Self::Topic => (101, Vec::new()),
             Self::Panicking => (500, b"{\"title\":\"Internal Server Error\",\"status\":500}\n".to_vec()),
@@ -106,7 +130,7 @@ impl Kind {
         Route {
             label: format!("{self:?}"),
             pin: match self {
-                Self::Blocking => Some(Pin::Blocking),
+                Self::Blocking | Self::Parts => Some(Pin::Blocking),
                 Self::Pinned => Some(Pin::Inline),
                 _ => None,
             },
@@ -115,6 +139,7 @@ impl Kind {
                 Self::Streamed | Self::Ignoring => BodyUse::Streamed,
                 _ => BodyUse::Adaptive,
             },
+            learns_by_path: self == Self::ByTag,
             timeout_ms: (self == Self::Hasty).then_some(HASTY_TIMEOUT_MS),
             ..Route::default()
         }
@@ -152,6 +177,11 @@ impl Service for Application {
             Kind::WrittenSized => Response::new(Body::from_writer_sized(size as u64, move |out| {
                 out.write_all(&pattern(tag, size))
             })),
+            Kind::File => Response::new(Body::from_file(file_of(&pattern(tag, size)), 0..size as u64)),
+            Kind::Shrunken => {
+                Response::new(Body::from_file(file_of(&pattern(tag, size / 2)), 0..size as u64))
+            }
+            Kind::Parts => Response::new(in_parts(&pattern(tag, size))),
             Kind::Deferred => {
                 let responder = request.defer();
                 let time =
@@ -201,6 +231,22 @@ fn plain(tag: u64) -> Vec<u8> {
 /// Bytes that tell whose they are and where they belong.
 pub(super) fn pattern(tag: u64, size: usize) -> Vec<u8> {
     (0..size).map(|at| (tag as usize * 31 + at * 7 + at / 251) as u8).collect()
+}
+
+/// These bytes, of which those in the middle are in a file.
+fn in_parts(bytes: &[u8]) -> Body {
+    let (start, end) = (bytes.len() / 3, bytes.len() * 2 / 3);
+    let part = |range: std::ops::Range<usize>| BodyPart::Bytes(bytes[range].to_vec().into());
+    let range = start as u64..end as u64;
+    let middle = BodyPart::File { file: Arc::new(file_of(bytes)), range };
+    Body::from_parts([part(0..start), middle, part(end..bytes.len())])
+}
+
+/// A file of these bytes, without a name.
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("there is room for a small file");
+    file.write_all(bytes).expect("there is room for a small file");
+    file
 }
 
 fn whole_body(request: &mut Request) -> Result<Vec<u8>, BodyError> {
