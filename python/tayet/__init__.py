@@ -15,7 +15,10 @@ From a program, :func:`serve` does the same in its own process::
     tayet.serve(app, bind="127.0.0.1:8000")
 """
 
-from tayet._tayet import FileWrapper, Server
+from tayet._tayet import FileWrapper, Server, Topics, WebSocket, WebSocketClosed
 from tayet.embedded import serve, start
 
-__all__ = ["FileWrapper", "Server", "serve", "start"]
+topics = Topics()
+publish = topics.publish
+
+__all__ = ["FileWrapper", "Server", "Topics", "WebSocket", "WebSocketClosed", "publish", "serve", "start", "topics"]

@@ -66,18 +66,13 @@ class Listeners:
             raise CommandError(f"cannot listen on {bind}: {error.strerror or error}") from None
 
     def _listen_unix(self, path):
-        _remove_stale(path)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
-        listener.listen(LISTEN_BACKLOG)
+        listener = _listen_unix(path)
         made = os.lstat(path)
         self._paths.append((path, (made.st_dev, made.st_ino)))
         return listener
 
     def _listen_tcp(self, host, port):
-        # As bytes it needs none of the tables for international names.
-        host = host.encode() if host.isascii() else host
-        family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, address = _resolve(host, port)
         if len(self._per_worker) == 1:
             self._share(_listen_tcp(family, address, reuse_port=False))
             return
@@ -88,6 +83,20 @@ class Listeners:
             listener = _listen_tcp(family, address, reuse_port=True)
             address = listener.getsockname()
             listeners.append(listener)
+
+
+def open_listener(bind):
+    """A listening socket for one address, and the path of a Unix socket's file, to be removed at the end."""
+    kind, where = parse_bind(bind)
+    try:
+        if kind == "fd":
+            return socket.socket(fileno=where), None
+        if kind == "unix":
+            return _listen_unix(where), where
+        family, address = _resolve(*where)
+        return _listen_tcp(family, address, reuse_port=False), None
+    except OSError as error:
+        raise CommandError(f"cannot listen on {bind}: {error.strerror or error}") from None
 
 
 def parse_bind(text):
@@ -115,6 +124,21 @@ def systemd_sockets():
     for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
         os.environ.pop(name, None)
     return [socket.socket(fileno=FIRST_SYSTEMD_DESCRIPTOR + index) for index in range(count)]
+
+
+def _listen_unix(path):
+    _remove_stale(path)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(LISTEN_BACKLOG)
+    return listener
+
+
+def _resolve(host, port):
+    # As bytes it needs none of the tables for international names.
+    host = host.encode() if host.isascii() else host
+    family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return family, address
 
 
 def _listen_tcp(family, address, *, reuse_port):

@@ -17,6 +17,7 @@ import time
 from tayet import loading, worker
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
+from tayet.relay import Relay
 
 # A worker that ends this soon after its start, unasked, makes its successor wait.
 HASTY_SECONDS = 5.0
@@ -37,11 +38,12 @@ REASONS = {
 class Worker:
     """A worker process, as its supervisor knows it."""
 
-    def __init__(self, pid, slot, generation, pipe):
+    def __init__(self, pid, slot, generation, pipe, line):
         self.pid = pid
         self.slot = slot
         self.generation = generation
         self.pipe = pipe
+        self.line = line
         self.state = STARTING
         self.started = time.monotonic()
         self.kill_at = None
@@ -71,12 +73,20 @@ class Supervisor:
         self._has_served = False
         self._application = None
         self._wake_reader, self._wake_writer = socket.socketpair()
+        self._relay = Relay(self._log, self._figures_came)
+        self._metrics = None
 
     def run(self):
         """Supervises until SIGTERM or SIGINT; returns the exit code."""
         open_error_log(self._settings.error_log)
         if self._settings.preload:
             self._application = loading.load(self._settings.app)
+        if self._settings.metrics:
+            # Imported where it is needed: every worker would keep it, and what it brings along, in memory.
+            from tayet.metrics import MetricsPort
+
+            self._metrics = MetricsPort(self._settings.metrics, self._serving_lines)
+            self._log.info(f"figures are at {self._metrics.url}")
         self._catch_signals()
         self._write_pid()
         count = len(self._slots)
@@ -88,8 +98,12 @@ class Supervisor:
                 self._wait()
                 self._reap()
                 self._kill_overdue()
+                if self._metrics:
+                    self._metrics.look()
         finally:
             self._remove_pid()
+            if self._metrics:
+                self._metrics.close()
         notify_systemd("STOPPING=1")
         self._log.info("stopped")
         return self._exit_code
@@ -163,6 +177,7 @@ class Supervisor:
 
     def _start(self, slot):
         reader, writer = os.pipe()
+        line = self._relay.open()
         sys.stdout.flush()
         # What is sent to the new process before it has handlers of its own must wait for them.
         signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers())
@@ -172,13 +187,14 @@ class Supervisor:
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            self._become_worker(slot, writer)
+            self._become_worker(slot, writer, line)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self._handlers())
         os.close(writer)
         os.set_blocking(reader, False)
-        self._workers[pid] = Worker(pid, slot, self._generation, reader)
+        line.started()
+        self._workers[pid] = Worker(pid, slot, self._generation, reader, line)
 
-    def _become_worker(self, slot, pipe):
+    def _become_worker(self, slot, pipe, line):
         """In the new process, which never returns from here."""
         code = 1
         try:
@@ -190,7 +206,11 @@ class Supervisor:
                 os.close(found.pipe)
             self._wake_reader.close()
             self._wake_writer.close()
-            code = worker.run(self._settings, self._listeners.of_worker(slot.index), pipe, self._application)
+            self._relay.forget_in_child(line)
+            if self._metrics:
+                self._metrics.forget_in_child()
+            listeners = self._listeners.of_worker(slot.index)
+            code = worker.run(self._settings, listeners, pipe, line.workers_end, self._application)
         finally:
             # Not the supervisor's way out: its files and its handlers are not this process's.
             sys.stdout.flush()
@@ -203,9 +223,10 @@ class Supervisor:
             found.kill_at = time.monotonic() + self._settings.graceful_timeout + KILL_GRACE_SECONDS
             _kill(found.pid, signal.SIGTERM)
 
-    def _hear(self, found):
+    def _hear(self, pipe):
+        found = next(found for found in self._workers.values() if found.pipe == pipe)
         try:
-            letters = os.read(found.pipe, 64)
+            letters = os.read(pipe, 64)
         except OSError:
             return
         for letter in (letters[index : index + 1] for index in range(len(letters))):
@@ -243,6 +264,7 @@ class Supervisor:
             found = self._workers.pop(pid, None)
             if found is not None:
                 os.close(found.pipe)
+                self._relay.close(found.line)
                 self._ended(found, os.waitstatus_to_exitcode(status))
 
     def _ended(self, found, code):
@@ -286,16 +308,20 @@ class Supervisor:
     # Waiting
 
     def _wait(self):
-        by_pipe = {found.pipe: found for found in self._workers.values()}
-        readable, _, _ = select.select([self._wake_reader, *by_pipe], [], [], self._next_deadline())
-        # A worker that serves already must not be taken for one that a signal meets at its start.
+        readers = {found.pipe: self._hear for found in self._workers.values()} | self._relay.readers()
+        writers = self._relay.writers()
+        if self._metrics:
+            readers |= self._metrics.readers()
+            writers |= self._metrics.writers()
+        # A worker that serves already must not be taken for one that a signal meets at its start: signals come last.
+        readers |= {self._wake_reader: self._handle_signals}
+        readable, writable, _ = select.select(readers, writers, [], self._next_deadline())
         for ready in readable:
-            if ready is not self._wake_reader:
-                self._hear(by_pipe[ready])
-        if self._wake_reader in readable:
-            self._handle_signals()
+            readers[ready](ready)
+        for ready in writable:
+            writers[ready](ready)
 
-    def _handle_signals(self):
+    def _handle_signals(self, _):
         handlers = self._handlers()
         try:
             numbers = self._wake_reader.recv(256)
@@ -308,8 +334,19 @@ class Supervisor:
         """Seconds until something is due; ``None`` when nothing is."""
         kills = [found.kill_at for found in self._workers.values() if found.kill_at]
         starts = [] if self._is_stopping else [slot.start_at for slot in self._slots if self._is_missing(slot)]
-        due = min(kills + starts, default=None)
+        looks = self._metrics.deadlines() if self._metrics else []
+        due = min(kills + starts + looks, default=None)
         return None if due is None else max(due - time.monotonic(), 0.0)
+
+    # Figures
+
+    def _serving_lines(self):
+        """Their lines, by their slots. A slot whose worker is being replaced has the one that serves."""
+        return {str(found.slot.index): found.line for found in self._workers.values() if found.state == SERVING}
+
+    def _figures_came(self, line, text):
+        if self._metrics:
+            self._metrics.figures_came(line, text)
 
     # The pid file
 

@@ -22,8 +22,8 @@ STUCK = b"t"
 LOAD_FAILED = 3
 
 
-def run(settings, listeners, pipe, application=None):
-    """Serves until SIGTERM; returns the exit code. ``pipe`` leads to the supervisor."""
+def run(settings, listeners, pipe, relay, application=None):
+    """Serves until SIGTERM; returns the exit code. ``pipe`` and ``relay`` lead to the supervisor."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     stopping = Stopping()
@@ -34,7 +34,8 @@ def run(settings, listeners, pipe, application=None):
         drop_privileges(settings)
         application = application or loading.load(settings.app)
         descriptors = [listener.fileno() for listener in listeners]
-        server = make_server(application, settings, descriptors, pipe)
+        server = make_server(application, settings, descriptors, pipe, relay.fileno())
+        relay.close()
     except BaseException as error:
         _report(error, settings, log)
         if reloader is None:
@@ -76,7 +77,7 @@ class Stopping:
             os.read(self._reader, 64)
 
 
-def make_server(application, settings, descriptors, pipe=None):
+def make_server(application, settings, descriptors, pipe=None, relay=None):
     """The server that the settings describe."""
     chosen = {"loops": default_loops(), **settings.engine()}
     if settings.threads:
@@ -97,6 +98,8 @@ def make_server(application, settings, descriptors, pipe=None):
             supervisor=pipe,
             max_requests=settings.max_requests and settings.max_requests + jitter(settings.max_requests_jitter),
             max_rss_bytes=settings.max_rss * 1024 * 1024,
+            relay=relay,
+            websocket_threads=settings.websocket_threads,
             static_files=settings.static_files(),
         )
     except (ValueError, OSError) as error:

@@ -13,6 +13,7 @@ class Client:
     def __init__(self, address):
         host, _, port = address.rpartition(":")
         self.address = (host, int(port))
+        self.host = address
 
     def get(self, target="/", headers=None, method="GET", body=None, encode_chunked=False):
         """One request on a connection of its own; the whole answer."""

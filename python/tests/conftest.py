@@ -6,6 +6,7 @@ import wsgiref.validate
 import pytest
 import tayet
 from client import Client
+from process import Command
 
 
 @pytest.fixture(params=["plain", "validated"])
@@ -26,6 +27,18 @@ def serve_unvalidated():
     """Serves an application that is wrong on purpose, or does what the validator refuses and PEP 3333 does not."""
     with contextlib.ExitStack() as stack:
         yield lambda application, **settings: stack.enter_context(running(application, **settings))
+
+
+@pytest.fixture
+def command(directory):
+    with contextlib.ExitStack() as stack:
+
+        def start(*arguments, **kwargs):
+            started = Command(directory, *arguments, **kwargs)
+            stack.callback(started.stop)
+            return started
+
+        yield start
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -13,8 +12,7 @@ import time
 
 import pytest
 from client import Client
-
-WAIT_SECONDS = 30
+from process import WAIT_SECONDS, until
 
 APP = """
 import os, time
@@ -37,63 +35,10 @@ def make_app(name, *, shout=False):
 """
 
 
-class Command:
-    """A running ``tayet-wsgi``."""
-
-    def __init__(self, directory, *arguments, **kwargs):
-        self.log = directory / "log"
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tayet", *arguments], cwd=directory, stderr=log, stdout=subprocess.PIPE, **kwargs
-            )
-
-    def text(self):
-        return self.log.read_text()
-
-    def wait_for(self, pattern, count=1):
-        """Waits until a line of the log matches so many times."""
-        return until(lambda: (found := re.findall(pattern, self.text())) and len(found) >= count and found[-1])
-
-    def client(self):
-        return Client(self.wait_for(r"listening on http://(\S+)"))
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.signal(signal.SIGTERM)
-        try:
-            return self.process.wait(WAIT_SECONDS)
-        finally:
-            self.process.kill()
-            self.process.stdout.close()
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "what the test waits for did not happen"
-        time.sleep(0.02)
-    return found
-
-
 @pytest.fixture
 def directory(tmp_path):
     (tmp_path / "served.py").write_text(APP)
     return tmp_path
-
-
-@pytest.fixture
-def command(directory):
-    with contextlib.ExitStack() as stack:
-
-        def start(*arguments, **kwargs):
-            started = Command(directory, *arguments, **kwargs)
-            stack.callback(started.stop)
-            return started
-
-        yield start
 
 
 @pytest.fixture

@@ -257,6 +257,14 @@ def test_a_status_without_a_body_has_none(serve, status):
     assert raw.endswith(b"\r\n\r\n")
 
 
+@pytest.mark.parametrize("status", ["200 Fine", "404 NOT FOUND", "299 Of No Standard", "200 T\xe4yet", "200 OK"])
+def test_the_reason_phrase_is_the_applications(serve, status):
+    for headers in (TEXT, [*TEXT, ("X-Other", "1")]):
+        client = serve(answering(b"x", status=status, headers=headers))
+        raw = client.raw(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        assert raw.startswith(f"HTTP/1.1 {status}\r\n".encode("latin-1"))
+
+
 def test_head_has_the_applications_length_and_no_body(serve):
     answer = serve(answering(headers=[*TEXT, ("Content-Length", "1234")])).get(method="HEAD")
     assert (answer.status, answer.body) == (200, b"")

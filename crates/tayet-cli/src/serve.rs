@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tayet::{Compression, Config, Cors, Files, Router, Server};
+use tayet::{Compression, Config, Cors, Files, Method, Router, Server};
 
 use crate::listening;
 use crate::options::{ANY_ORIGIN, ServeOptions};
@@ -44,7 +44,9 @@ fn files(options: &ServeOptions) -> io::Result<Files> {
 
 /// None where nobody else is allowed.
 fn cors(origins: &[String]) -> Option<Cors> {
-    let cors = Cors::new().allow_any_header().expose_headers(EXPOSED);
+    // Files stand behind no route that could tell its methods.
+    let cors =
+        Cors::new().allow_methods([Method::GET, Method::HEAD]).allow_any_header().expose_headers(EXPOSED);
     if origins.iter().any(|origin| origin == ANY_ORIGIN) {
         return Some(cors.allow_any_origin());
     }

@@ -210,6 +210,19 @@ fn a_directory_is_served_and_every_request_logged() {
 }
 
 #[test]
+fn pages_of_other_origins_are_told_that_they_may_read() {
+    let directory = directory();
+    let path = directory.path().to_str().unwrap();
+    let server = Running::start(tayet(&["serve", path, "--cors", "--listen", "127.0.0.1:0"]));
+    let answer = server.ask(
+        "OPTIONS /index.html HTTP/1.1\r\nHost: test\r\nOrigin: https://a.example\r\n\
+         Access-Control-Request-Method: GET\r\nConnection: close\r\n\r\n",
+    );
+    assert!(answer.contains("access-control-allow-origin: *\r\n"), "{answer}");
+    assert!(answer.contains("access-control-allow-methods: GET, HEAD\r\n"), "{answer}");
+}
+
+#[test]
 fn all_interfaces_are_named_by_addresses_that_can_be_opened() {
     let directory = directory();
     let path = directory.path().to_str().unwrap();

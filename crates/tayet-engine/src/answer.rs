@@ -93,7 +93,9 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
     let keep_alive = asked.keep_alive && length != ResponseLength::UntilClose && !wants_close(response);
     let (fields, content_type) = response.fields();
     let (status, request_version) = (response.status(), asked.version);
-    ResponseHead { status, request_version, keep_alive, length, content_type, fields, date }.encode(out);
+    let reason = response.reason_phrase();
+    ResponseHead { status, reason, request_version, keep_alive, length, content_type, fields, date }
+        .encode(out);
     if asked.is_head || length == ResponseLength::None {
         return Encoded::Whole { keep_alive };
     }
@@ -156,6 +158,8 @@ fn wants_close(response: &Response) -> bool {
 mod tests {
     use std::time::SystemTime;
 
+    use http::HeaderValue;
+
     use super::*;
     use crate::Body;
 
@@ -198,6 +202,16 @@ mod tests {
             !text.to_ascii_lowercase().contains("content-length") && text.ends_with("\r\n\r\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_reason_phrase_may_be_the_handlers_own() {
+        let reason = HeaderValue::from_static("Out Of Tea");
+        let (text, _) = encoded(Response::new("no").with_reason_phrase(reason.clone()), GET);
+        assert!(text.starts_with("HTTP/1.1 200 Out Of Tea\r\n"), "{text}");
+        let pot = Response::empty(StatusCode::IM_A_TEAPOT).with_header("x-a", "1").with_reason_phrase(reason);
+        let (text, _) = encoded(pot, GET);
+        assert!(text.starts_with("HTTP/1.1 418 Out Of Tea\r\n"), "{text}");
     }
 
     #[test]

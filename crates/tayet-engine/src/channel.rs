@@ -39,6 +39,8 @@ pub(crate) struct Channel {
     outbox: Mutex<Outbox>,
     /// The loop has an event for the handler as soon as it is free; see [`Channel::set_awaited`].
     awaited: AtomicBool,
+    /// The handler wants no further message for now; see [`WebSocket::pause`](crate::WebSocket::pause).
+    is_paused: AtomicBool,
 }
 
 /// A value that is kept with a socket. One word where there is none, as in most.
@@ -115,6 +117,22 @@ impl Channel {
             data: Data::new(),
             outbox: Mutex::new(outbox),
             awaited: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn pause(&self) {
+        self.is_paused.store(true, Ordering::Relaxed);
+    }
+
+    /// The loop learns of it by its mailbox, whose lock orders the flag before it.
+    pub(crate) fn resume(&self) {
+        if self.is_paused.swap(false, Ordering::Relaxed) {
+            self.home.mailbox.post(Mail::Resumed(self.token));
         }
     }
 

@@ -283,7 +283,13 @@ impl Loop {
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
     /// stopped.
     fn turn(&mut self) -> bool {
+        let are_short = !self.jobs.is_empty() && self.jobs.iter().all(Job::is_short);
         self.dispatch_jobs();
+        if are_short {
+            // The workers come first where cores are short: more is ready then, and loop and workers take turns with large
+            // batches. Behind calls that may take long the loop would stand in a queue.
+            std::thread::yield_now();
+        }
         if !self.rejected.is_empty() {
             return true;
         }
@@ -473,6 +479,7 @@ impl Loop {
             }
             Message::BodyWanted(token) => self.set_receiving(token, true),
             Message::Handled { token, waited } => self.session_handled(token, waited),
+            Message::Resumed(token) => self.resume_session(token),
             Message::Flush(token) => self.flush_session(token),
             Message::Closing(token) => self.session_closing(token),
             Message::Overflowed(token) => self.close_session(token, Some(WebSocketError::QueueFull)),

@@ -34,7 +34,7 @@ pub(crate) enum InterimPath {
 }
 
 /// Interim responses that wait for the answer.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct HeldInterims(RefCell<Vec<u8>>);
 
 impl HeldInterims {

@@ -31,6 +31,8 @@ pub(crate) enum Message {
     BodyWanted(Token),
     /// A session's handler is done; how long its call waited for a worker, if it did.
     Handled { token: Token, waited: Option<Duration> },
+    /// A session's handler takes messages again.
+    Resumed(Token),
     /// More is to be sent on a session than the kernel has taken.
     Flush(Token),
     /// Somebody has said goodbye on a session.

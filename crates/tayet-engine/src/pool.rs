@@ -58,7 +58,7 @@ struct State {
 }
 
 /// The work for which it is worth waking another worker.
-const WORTH_A_WAKE: Duration = Duration::from_micros(20);
+pub(crate) const WORTH_A_WAKE: Duration = Duration::from_micros(20);
 
 /// How many workers some jobs are worth: each its own, but for those that are known to be short.
 fn workers_for(jobs: &[Job]) -> usize {
@@ -66,7 +66,7 @@ fn workers_for(jobs: &[Job]) -> usize {
     let mut together = Duration::ZERO;
     for job in jobs {
         match job.expected() {
-            Some(expected) if expected < WORTH_A_WAKE => together += expected,
+            Some(expected) if job.is_short() => together += expected,
             _ => alone += 1,
         }
     }

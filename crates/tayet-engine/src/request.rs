@@ -13,7 +13,7 @@ use tayet_net::PeerAddress;
 
 use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
-use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
+use crate::{BodyError, Captures, Detached, Match, RequestBody, Responder, RouteId, Topics};
 
 /// A request: a head, a body, and the connection that it came by.
 ///
@@ -45,7 +45,7 @@ pub struct Request {
 }
 
 /// What most requests never have: it is made when it is first asked for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Extras {
     uri: OnceCell<Uri>,
     headers: OnceCell<HeaderMap>,
@@ -304,6 +304,27 @@ impl Request {
     pub fn defer(&mut self) -> Responder {
         self.is_deferred = true;
         Responder::new(Arc::clone(&self.peer), self.exchange)
+    }
+
+    /// Takes the request along, body and all, to be answered later from any thread. Unlike what [`Request::defer`] gives,
+    /// the one that leaves can begin a WebSocket. What the handler returns is then not sent; of what is left to it, the body
+    /// is empty.
+    pub fn detach(&mut self) -> Detached {
+        let leaving = Self {
+            head: self.head.clone(),
+            peer: Arc::clone(&self.peer),
+            found: self.found.clone(),
+            exchange: self.exchange,
+            max_body_bytes: self.max_body_bytes,
+            body: self.take_body(),
+            is_deferred: self.is_deferred,
+            interims: self.interims,
+            extras: self.extras.clone(),
+        };
+        // They stay with this one.
+        leaving.take_held_interims();
+        self.is_deferred = true;
+        Detached::new(leaving)
     }
 
     /// Whether the handler has said that it answers later: what it returns is then not sent.

@@ -31,6 +31,10 @@ pub struct Response {
     body: Body,
 }
 
+/// A reason phrase, among a response's extensions: few have one.
+#[derive(Clone)]
+struct ReasonPhrase(HeaderValue);
+
 impl Response {
     /// A 200 with this body and no header fields.
     pub fn new(body: impl Into<Body>) -> Self {
@@ -81,6 +85,14 @@ impl Response {
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
+        self
+    }
+
+    /// The same with this reason phrase in place of the status's usual one. HTTP/1.1 sends it (RFC 9112 section 4); clients
+    /// give it no meaning.
+    #[must_use]
+    pub fn with_reason_phrase(mut self, reason: HeaderValue) -> Self {
+        self.extensions_mut().insert(ReasonPhrase(reason));
         self
     }
 
@@ -167,6 +179,11 @@ impl Response {
     /// Values that handlers hand to middleware; not sent.
     pub fn extensions(&self) -> Option<&Extensions> {
         self.extensions.as_deref()
+    }
+
+    /// What stands behind the status in place of its usual reason phrase.
+    pub(crate) fn reason_phrase(&self) -> Option<&HeaderValue> {
+        self.extensions()?.get::<ReasonPhrase>().map(|ReasonPhrase(reason)| reason)
     }
 
     /// The fields as they are sent: the map if there is one, else the content type alone.

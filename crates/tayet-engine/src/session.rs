@@ -123,10 +123,8 @@ impl Session {
 
     /// Gives the room for what waits back when nothing does.
     fn release_waiting(&mut self) {
-        self.waiting.take_if(|waiting| {
-            let is_stalled = waiting.stalled_since_ms.is_some();
-            waiting.events.is_empty() && waiting.backlog.is_empty() && waiting.ending.is_none() && !is_stalled
-        });
+        let has_work = self.has_more_to_do();
+        self.waiting.take_if(|waiting| !has_work && waiting.stalled_since_ms.is_none());
     }
 
     fn push(&mut self, event: SocketEvent) {
@@ -171,8 +169,16 @@ impl Session {
 
     /// Whether there is something to do as soon as the handler is done.
     fn has_more_to_do(&self) -> bool {
-        let has_events = self.waiting.as_ref().is_some_and(|waiting| !waiting.events.is_empty());
-        has_events || self.has_backlog() || self.has_ending()
+        self.has_events() || self.has_backlog() || self.has_ending()
+    }
+
+    fn has_events(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| !waiting.events.is_empty())
+    }
+
+    /// Whether its handler can be called: it is not, and has not asked for a pause. Of the end it hears in any case.
+    fn may_call(&self) -> bool {
+        !self.is_busy && (self.stage == Stage::Gone || !self.channel.is_paused())
     }
 
     fn is_lingering(&self) -> bool {
@@ -183,7 +189,7 @@ impl Session {
     /// what it is sent.
     fn may_decode(&self, max_waiting_bytes: usize) -> bool {
         let Some(waiting) = &self.waiting else { return true };
-        if self.is_busy && waiting.event_bytes >= max_waiting_bytes {
+        if !self.may_call() && waiting.event_bytes >= max_waiting_bytes {
             return false;
         }
         let high_water_bytes = self.channel.settings.max_send_queue_bytes / 2;
@@ -247,7 +253,7 @@ impl Loop {
     pub(crate) fn read_session(&mut self, token: Token) -> Progress {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return Progress::Done };
-        if !session.is_busy {
+        if session.may_call() {
             if let Some(event) = session.pop() {
                 return self.begin_event(token, event);
             }
@@ -286,6 +292,13 @@ impl Loop {
         let Some(session) = self.connections.session(token) else { return };
         session.is_busy = false;
         self.take_up_session(token);
+    }
+
+    /// A session's handler takes messages again; if it is busy, it goes on when it is done.
+    pub(crate) fn resume_session(&mut self, token: Token) {
+        if self.connections.session(token).is_some_and(|session| session.may_call()) {
+            self.take_up_session(token);
+        }
     }
 
     /// Goes on with a session: there is something for its handler, or its input may be looked at again.
@@ -577,7 +590,7 @@ impl Loop {
         match frame {
             Frame::Message(message) if session.stage == Stage::Open => {
                 self.shard.messages_received.add(1);
-                if !session.is_busy {
+                if session.may_call() && !session.has_events() {
                     return self.begin_event(token, SocketEvent::Message(message));
                 }
                 session.push(SocketEvent::Message(message));
@@ -646,7 +659,7 @@ impl Loop {
         match session.stage {
             Stage::Open if session.has_ending() => {}
             // What came before is handled first.
-            Stage::Open if session.is_busy => {
+            Stage::Open if !session.may_call() => {
                 session.waiting().ending = Some(Ending::Silence);
                 session.channel.set_awaited(true);
             }

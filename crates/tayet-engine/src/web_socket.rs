@@ -228,6 +228,19 @@ impl WebSocket {
         self.channel.close(Some(&CloseFrame::new(code, reason)));
     }
 
+    /// Has further messages wait until [`WebSocket::resume`], for a handler that gives them to somebody who takes his time.
+    /// Those that are on their way to the handler still come. Past
+    /// [`Limits::pipeline_buffer_bytes`](crate::Limits::pipeline_buffer_bytes) the peer is not read, so that it cannot send.
+    /// The peer's goodbye, or its connection's end, is told behind the messages before it, and so after that, too.
+    pub fn pause(&self) {
+        self.channel.pause();
+    }
+
+    /// Undoes [`WebSocket::pause`].
+    pub fn resume(&self) {
+        self.channel.resume();
+    }
+
     /// A number that no other socket of this process has or had.
     pub fn id(&self) -> u64 {
         self.channel.id

@@ -26,7 +26,7 @@ use crate::interim::InterimPath;
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
-use crate::pool::{Assignment, Seat};
+use crate::pool::{Assignment, Seat, WORTH_A_WAKE};
 use crate::request_body::BodyPipe;
 use crate::shared::Shared;
 use crate::slot::Slot;
@@ -125,6 +125,11 @@ impl Job {
             Self::Download(download) => download.queued_at,
             Self::Events(events) => events.queued_at,
         }
+    }
+
+    /// Whether it is known to take less than waking a worker does.
+    pub(crate) fn is_short(&self) -> bool {
+        self.expected().is_some_and(|expected| expected < WORTH_A_WAKE)
     }
 
     /// How long it will take, as far as one can tell.

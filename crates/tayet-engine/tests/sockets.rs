@@ -49,7 +49,7 @@ impl Parrot {
 
 impl WebSocketHandler for Parrot {
     fn on_open(&self, socket: &WebSocket, request: &Request) {
-        assert_eq!(request.path(), "/socket");
+        assert!(matches!(request.path(), "/socket" | "/detached"), "{}", request.path());
         self.tell(socket, Told::Open(socket.id()));
     }
 
@@ -59,6 +59,7 @@ impl WebSocketHandler for Parrot {
         match text.as_str() {
             "sleep" => std::thread::sleep(Duration::from_millis(300)),
             "panic" => panic!("as asked"),
+            "pause" => socket.pause(),
             "close" => socket.close(CloseCode::NORMAL, "as asked"),
             "join" => socket.subscribe("room").unwrap(),
             _ => {}
@@ -97,10 +98,15 @@ impl Service for Sockets {
 
     fn call(&self, request: &mut Request) -> Response {
         match request.path() {
-            "/socket" => {
-                let tell = Mutex::new(self.tell.lock().unwrap().clone());
-                let parrot = Parrot { tell, is_called: AtomicBool::new(false) };
-                Response::web_socket(Arc::new(parrot), self.options.clone())
+            "/socket" => self.parrot(),
+            "/detached" => {
+                let (request, response) = (request.detach(), self.parrot());
+                std::thread::spawn(move || request.respond(response));
+                Response::default()
+            }
+            "/dropped" => {
+                drop(request.detach());
+                Response::default()
             }
             "/events" => Response::events(|stream, request| {
                 let last_id = request.header("last-event-id").and_then(|id| id.parse().ok());
@@ -121,6 +127,14 @@ impl Service for Sockets {
             }
             _ => Response::new("hello"),
         }
+    }
+}
+
+impl Sockets {
+    fn parrot(&self) -> Response {
+        let tell = Mutex::new(self.tell.lock().unwrap().clone());
+        let parrot = Parrot { tell, is_called: AtomicBool::new(false) };
+        Response::web_socket(Arc::new(parrot), self.options.clone())
     }
 }
 
@@ -285,6 +299,56 @@ fn a_socket_opens_speaks_and_closes_in_every_model() {
         assert!(socket.is_closed());
         assert_eq!(socket.send("late"), Err(SendError::Closed));
         assert_eq!(socket.subscribe("room"), Err(TopicError::Closed));
+        server.stop();
+    }
+}
+
+#[test]
+fn a_detached_request_begins_a_socket_from_another_thread_and_answers_500_when_it_is_dropped() {
+    for model in models() {
+        let server = default_server(model);
+        let mut peer = Peer::connect(server.address, "/detached");
+        assert!(matches!(server.next().1, Told::Open(_)), "{model}");
+        peer.say("hello");
+        assert_eq!(peer.hear_text(), "re: hello", "{model}");
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.write_all(b"GET /dropped HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert!(read_head(&mut stream).starts_with("HTTP/1.1 500 "), "{model}");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_paused_socket_gets_no_messages_holds_its_peer_back_and_goes_on_in_order() {
+    const MAX_SENT_BYTES: usize = 64 * 1024 * 1024;
+    for model in models() {
+        let server = default_server(model);
+        let (mut peer, socket) = server.open();
+        peer.say("pause");
+        assert_eq!(peer.hear_text(), "re: pause");
+        server.expect(&Told::Message("pause".to_owned()));
+        let mut frame = Vec::new();
+        let text = Message::from("x".repeat(10_000));
+        assert!(peer.sender.message(&text, &mut peer.codec, &mut frame).is_none());
+        peer.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+        let mut sent = 0;
+        let rest = loop {
+            match peer.stream.write(&frame[sent % frame.len()..]) {
+                Ok(count) => sent += count,
+                Err(_) => break (frame.len() - sent % frame.len()) % frame.len(),
+            }
+            assert!(sent < MAX_SENT_BYTES, "{model}: the peer is not held back");
+        };
+        assert!(server.told.try_recv().is_err(), "{model}: a message has come in spite of the pause");
+        socket.resume();
+        peer.stream.set_write_timeout(Some(TIMEOUT)).unwrap();
+        peer.stream.write_all(&frame[frame.len() - rest..]).unwrap();
+        peer.say("last");
+        for _ in 0..(sent + rest) / frame.len() {
+            assert_eq!(peer.hear_text().len(), "re: ".len() + 10_000, "{model}");
+        }
+        assert_eq!(peer.hear_text(), "re: last", "{model}");
         server.stop();
     }
 }

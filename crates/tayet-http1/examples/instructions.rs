@@ -52,6 +52,7 @@ fn main() {
         out.clear();
         ResponseHead {
             status: StatusCode::OK,
+            reason: None,
             request_version: head.version(),
             keep_alive: head.is_persistent(),
             length: ResponseLength::Fixed(black_box(13)),

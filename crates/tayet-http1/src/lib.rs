@@ -36,6 +36,7 @@
 //! let mut out = Vec::new();
 //! ResponseHead {
 //!     status: http::StatusCode::OK,
+//!     reason: None,
 //!     request_version: head.version(),
 //!     keep_alive: head.is_persistent(),
 //!     length: ResponseLength::Fixed(body.len() as u64),

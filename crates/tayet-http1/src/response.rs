@@ -23,7 +23,7 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// ```
 pub fn encode_interim(status: StatusCode, fields: &HeaderMap, out: &mut Vec<u8>) {
     debug_assert!(status.is_informational(), "{status} is no interim status");
-    encode_status_line(status, out);
+    encode_status_line(status, None, out);
     encode_fields(fields, out);
     out.extend_from_slice(b"\r\n\r\n");
 }
@@ -57,6 +57,8 @@ impl ResponseLength {
 pub struct ResponseHead<'a> {
     /// The status.
     pub status: StatusCode,
+    /// The reason phrase in place of the status's usual one (RFC 9112 section 4).
+    pub reason: Option<&'a HeaderValue>,
     /// The version of the request. The status line always says HTTP/1.1 (RFC 9110 section 6.2).
     pub request_version: Version,
     /// Whether the connection goes on after this response. With [`ResponseLength::UntilClose`] it never does.
@@ -101,17 +103,17 @@ impl ResponseHead<'_> {
     /// The status line and Date.
     #[inline]
     fn encode_start(&self, out: &mut Vec<u8>) {
-        if self.status == StatusCode::OK {
+        if self.status == StatusCode::OK && self.reason.is_none() {
             out.extend_from_slice(self.date.ok_start());
         } else {
-            encode_status_line(self.status, out);
+            encode_status_line(self.status, self.reason, out);
             out.extend_from_slice(self.date.line());
         }
     }
 
     #[inline(never)]
     fn encode_start_with_fields(&self, fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {
-        encode_status_line(self.status, out);
+        encode_status_line(self.status, self.reason, out);
         let seen = encode_fields(fields, out);
         if !seen.date {
             out.extend_from_slice(self.date.line());
@@ -157,11 +159,14 @@ impl ResponseHead<'_> {
 }
 
 #[inline(never)]
-fn encode_status_line(status: StatusCode, out: &mut Vec<u8>) {
+fn encode_status_line(status: StatusCode, reason: Option<&HeaderValue>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
-    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(match reason {
+        Some(reason) => reason.as_bytes(),
+        None => status.canonical_reason().unwrap_or_default().as_bytes(),
+    });
 }
 
 /// The Content-Length line and the head's end. Up to four digits, as most lengths have, come with what stands

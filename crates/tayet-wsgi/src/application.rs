@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tayet::{Body, Bytes, IntoResponse, Method, Problem, Request, Response, StatusCode};
+use tayet::{Body, Bytes, IntoResponse, Method, Problem, Request, Response, StatusCode, WebSocketUpgrade};
 
 use crate::attachment::attached;
 use crate::environ::Environ;
@@ -16,6 +17,8 @@ use crate::log::print_exception;
 use crate::response_head::ResponseHead;
 use crate::start_response::StartResponse;
 use crate::watch::Watch;
+use crate::web_socket::WebSocket;
+use crate::web_socket_calls::{WebSocketCalls, asks_for_web_socket};
 
 /// A WSGI application, ready to be asked.
 pub(crate) struct Application {
@@ -23,15 +26,24 @@ pub(crate) struct Application {
     environ: Environ,
     /// Of a worker process.
     watch: Option<Arc<Watch>>,
+    web_socket_calls: Arc<WebSocketCalls>,
 }
 
 impl Application {
-    pub(crate) fn new(callable: Py<PyAny>, environ: Environ, watch: Option<Arc<Watch>>) -> Self {
-        Self { callable, environ, watch }
+    pub(crate) fn new(
+        callable: Py<PyAny>,
+        environ: Environ,
+        watch: Option<Arc<Watch>>,
+        web_socket_calls: Arc<WebSocketCalls>,
+    ) -> Self {
+        Self { callable, environ, watch, web_socket_calls }
     }
 
     /// Answers a request. Its thread may be a loop's, or a worker's; it waits for the GIL here.
-    pub(crate) fn answer(&self, request: &mut Request) -> Response {
+    pub(crate) fn answer(self: &Arc<Self>, request: &mut Request) -> Response {
+        if asks_for_web_socket(request) {
+            return self.web_socket_calls.begin(self, request);
+        }
         let asked = Instant::now();
         let mut answer = || {
             attached(|py| {
@@ -43,6 +55,42 @@ impl Application {
             Some(watch) => watch.call(answer),
             None => answer(),
         }
+    }
+
+    /// Answers a request that asks for a WebSocket, on the thread that has it alone. What it returns is for one that the
+    /// application has not accepted. `upgrade` is an answer where the request asks wrongly.
+    pub(crate) fn answer_for_web_socket(
+        &self,
+        py: Python<'_>,
+        request: &mut Request,
+        upgrade: Result<WebSocketUpgrade, Response>,
+    ) -> Response {
+        let call = Bound::new(py, Input::of(request)).and_then(|input| {
+            let start = Bound::new(py, StartResponse::new())?;
+            let web_socket = Bound::new(py, WebSocket::new(upgrade, start.clone().unbind()))?;
+            Ok((input, start, web_socket))
+        });
+        let (input, start, web_socket) = match call {
+            Ok(call) => call,
+            Err(error) => return failed(py, &error),
+        };
+        let answered = self.environ.build(py, request, &input).and_then(|environ| {
+            environ.set_item(intern!(py, "tayet.websocket"), &web_socket)?;
+            start.get().lend(request, || {
+                let iterable = Iterable::new(self.callable.bind(py).call1((environ, &start))?);
+                respond(py, start.get(), iterable, false)
+            })
+        });
+        if start.get().is_upgraded() {
+            let error = answered.err().filter(|_| !start.get().is_upgrade_over());
+            web_socket.get().call_ended(py, error.as_ref());
+            return Response::default();
+        }
+        if let Some(queue) = start.get().write_queue() {
+            queue.finish(answered.is_ok());
+        }
+        let refusal = web_socket.get().take_refusal();
+        refusal.unwrap_or_else(|| answered.unwrap_or_else(|error| failed(py, &error)))
     }
 
     fn answer_attached(&self, py: Python<'_>, request: &mut Request) -> Response {

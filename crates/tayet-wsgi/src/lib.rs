@@ -5,6 +5,8 @@
 //! | follow one request | `application.rs`, then `environ.rs`, `start_response.rs` and `iterable.rs` |
 //! | see what the application reads | `input.rs` |
 //! | see how threads and the GIL go together | `attachment.rs` |
+//! | follow one WebSocket | `web_socket_calls.rs`, then `web_socket.rs`, `listener.rs` and `inbox.rs` |
+//! | see how workers hear of each other's publications | `topics.rs`, `relay.rs` |
 //! | start and stop | `server.rs` |
 
 mod application;
@@ -13,16 +15,22 @@ mod descriptor;
 mod environ;
 mod file_wrapper;
 mod header_names;
+mod inbox;
 mod input;
 mod iterable;
+mod listener;
 mod loan;
 mod log;
+mod relay;
 mod reopening;
 mod response_head;
 mod server;
 mod start_response;
 mod text;
+mod topics;
 mod watch;
+mod web_socket;
+mod web_socket_calls;
 mod write_queue;
 
 use pyo3::prelude::*;
@@ -36,4 +44,8 @@ mod _tayet {
     use crate::log::start_log;
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::topics::Topics;
+    #[pymodule_export]
+    use crate::web_socket::{WebSocket, WebSocketClosed};
 }

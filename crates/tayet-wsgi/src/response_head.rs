@@ -10,6 +10,8 @@ use crate::text;
 /// Status and header fields of an answer.
 pub(crate) struct ResponseHead {
     status: StatusCode,
+    /// Where it is another than the status's usual one.
+    reason: Option<Box<HeaderValue>>,
     content_type: Option<HeaderValue>,
     content_length: Option<u64>,
     others: Option<Box<HeaderMap>>,
@@ -18,11 +20,11 @@ pub(crate) struct ResponseHead {
 impl ResponseHead {
     /// Checks what the application gave, so that the error is raised where the application can be seen to be wrong.
     pub(crate) fn new(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let status = parse_status(status)?;
+        let (status, reason) = parse_status(status)?;
         let headers = headers
             .cast::<PyList>()
             .map_err(|_| PyTypeError::new_err("the headers must be a list of (name, value) tuples"))?;
-        let mut head = Self { status, content_type: None, content_length: None, others: None };
+        let mut head = Self { status, reason, content_type: None, content_length: None, others: None };
         for field in headers.iter() {
             let (name, value) = parse_field(&field)?;
             head.put(name, value)?;
@@ -43,6 +45,9 @@ impl ResponseHead {
     /// The response with this head.
     pub(crate) fn with_body(self, body: impl Into<Body>) -> Response {
         let mut response = Response::new(body).with_status(self.status);
+        if let Some(reason) = self.reason {
+            response = response.with_reason_phrase(*reason);
+        }
         if let Some(others) = self.others {
             *response.headers_mut() = *others;
         }
@@ -86,16 +91,39 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
     NAMES.contains(name) || name.as_str() == "keep-alive"
 }
 
-fn parse_status(status: &Bound<'_, PyAny>) -> PyResult<StatusCode> {
+/// Fields that go with the handshake of a WebSocket, whose own are not the application's to say.
+pub(crate) fn parse_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(HeaderName, HeaderValue)>> {
+    let mut parsed = Vec::new();
+    for field in fields.try_iter()? {
+        let (name, value) = parse_field(&field?)?;
+        if is_hop_by_hop(&name) || name.as_str().starts_with("sec-websocket-") {
+            return Err(PyValueError::new_err(format!("{name} is for the server to say")));
+        }
+        parsed.push((name, value));
+    }
+    Ok(parsed)
+}
+
+/// The status, and what the application says behind it if that is not what is usually said.
+fn parse_status(status: &Bound<'_, PyAny>) -> PyResult<(StatusCode, Option<Box<HeaderValue>>)> {
     let wrong = || PyValueError::new_err(format!("{status:?} is no status such as '200 OK'"));
-    let text = status.cast::<PyString>().map_err(|_| PyTypeError::new_err("the status must be a str"))?;
-    let text = text.to_str()?;
+    let given = status.cast::<PyString>().map_err(|_| PyTypeError::new_err("the status must be a str"))?;
+    let text = given.to_str()?;
     let (code, reason) = text.split_at_checked(3).ok_or_else(wrong)?;
     if !reason.is_empty() && !reason.starts_with(' ') || reason.chars().any(char::is_control) {
         return Err(wrong());
     }
     let status = StatusCode::from_bytes(code.as_bytes()).map_err(|_| wrong())?;
-    if status.is_informational() { Err(wrong()) } else { Ok(status) }
+    if status.is_informational() {
+        return Err(wrong());
+    }
+    let reason = reason.strip_prefix(' ').unwrap_or_default();
+    if reason.is_empty() || status.canonical_reason() == Some(reason) {
+        return Ok((status, None));
+    }
+    let bytes = text::to_bytes(given).ok_or_else(wrong)?;
+    let reason = HeaderValue::from_bytes(&bytes["200 ".len()..]).map_err(|_| wrong())?;
+    Ok((status, Some(Box::new(reason))))
 }
 
 fn parse_field(field: &Bound<'_, PyAny>) -> PyResult<(HeaderName, HeaderValue)> {

@@ -1,26 +1,34 @@
 //! Starting and stopping.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use tayet::metrics::Metrics;
+use tayet::metrics::prometheus_client::metrics::gauge::Gauge;
 use tayet::{
     AccessLog, AccessLogFormat, Address, Config, ConfigError, Error, Files, Handler, Request, Router,
-    ServerHandle,
+    ServerHandle, Topics,
 };
 
 use crate::application::Application;
 use crate::attachment;
 use crate::descriptor;
 use crate::environ::{Environ, Surroundings};
+use crate::relay::{Figures, Line, Relay};
 use crate::reopening::{Reopen, ReopeningFile};
+use crate::topics::{self, Hub};
 use crate::watch::{Allowance, Watch};
+use crate::web_socket_calls::{CALLS_END_TIMEOUT_MS, WebSocketCalls};
 
 /// How long the end of a server waits for its threads to leave the interpreter. Those whose handlers do not return keep
 /// theirs.
 const THREADS_END_TIMEOUT_MS: u64 = 1_000;
+
+/// Calls for WebSockets that there may be at once, unless the user says otherwise.
+const DEFAULT_WEBSOCKET_THREADS: usize = 512;
 
 /// A server of one application, on sockets that listen already.
 ///
@@ -30,6 +38,11 @@ pub(crate) struct Server {
     prepared: Mutex<Option<tayet::Server>>,
     handle: Mutex<Option<ServerHandle>>,
     reopen: Reopen,
+    topics: Topics,
+    /// To the supervisor, until the server starts.
+    line: Mutex<Option<Line>>,
+    hub: Mutex<Option<Arc<Hub>>>,
+    web_socket_calls: Arc<WebSocketCalls>,
 }
 
 #[pymethods]
@@ -40,12 +53,13 @@ impl Server {
     /// configuration files. `timeout` in seconds is the time after which a client gets a 503 in place of an answer; 0 is
     /// none. `access_log` is a format and a file's path, or an empty one for the standard output. `supervisor` is a pipe on
     /// which it is told that the process is to be replaced, by `max_requests`, `max_rss_bytes` or a call that is past its
-    /// time. `static_files` are prefixes of paths with the directories that are served below them.
+    /// time. `relay` is a stream socket to the supervisor, by which publications and figures go. `websocket_threads` is how many
+    /// calls for WebSockets there may be at once. `static_files` are prefixes of paths with the directories that are served below them.
     #[new]
     #[pyo3(signature = (
         application, descriptors, settings, *, variables=Vec::new(), script_name="", multiprocess=false,
         multithread=true, timeout=0.0, access_log=None, supervisor=None, max_requests=0, max_rss_bytes=0,
-        static_files=Vec::new()
+        relay=None, websocket_threads=DEFAULT_WEBSOCKET_THREADS, static_files=Vec::new()
     ))]
     #[allow(clippy::too_many_arguments, reason = "each is a keyword argument in Python")]
     fn new(
@@ -62,6 +76,8 @@ impl Server {
         supervisor: Option<i32>,
         max_requests: u64,
         max_rss_bytes: u64,
+        relay: Option<i32>,
+        websocket_threads: usize,
         static_files: Vec<(String, String)>,
     ) -> PyResult<Self> {
         let surroundings = Surroundings {
@@ -74,7 +90,10 @@ impl Server {
         let allowance = Allowance { max_requests, max_rss_bytes, timeout };
         let watch =
             supervisor.map(|pipe| Watch::start(allowance, descriptor::duplicate(pipe)?)).transpose()?;
-        let application = Application::new(application, Environ::new(py, surroundings)?, watch);
+        let environ = Environ::new(py, surroundings)?;
+        let web_socket_calls = Arc::new(WebSocketCalls::new(websocket_threads));
+        let application = Application::new(application, environ, watch, Arc::clone(&web_socket_calls));
+        let line = relay.map(|socket| descriptor::duplicate(socket).map(Line::new)).transpose()?;
         let reopen = Reopen::default();
         let mut router = router(application, timeout);
         for (prefix, directory) in static_files {
@@ -83,12 +102,23 @@ impl Server {
         if let Some((format, path)) = access_log {
             router = router.layer(open_access_log(&format, &path, &reopen)?);
         }
-        let mut server =
-            tayet::Server::new(router).config(&config(variables, &settings)?).map_err(to_python)?;
+        let topics = Topics::default();
+        let mut server = tayet::Server::new(router)
+            .topics(topics.clone())
+            .config(&config(variables, &settings)?)
+            .map_err(to_python)?;
         for number in descriptors {
             server = server.listener(descriptor::duplicate(number)?).map_err(to_python)?;
         }
-        Ok(Self { prepared: Mutex::new(Some(server)), handle: Mutex::new(None), reopen })
+        Ok(Self {
+            prepared: Mutex::new(Some(server)),
+            handle: Mutex::new(None),
+            reopen,
+            topics,
+            line: Mutex::new(line),
+            hub: Mutex::default(),
+            web_socket_calls,
+        })
     }
 
     /// Begins to serve, and returns.
@@ -97,6 +127,9 @@ impl Server {
         let prepared = prepared.ok_or_else(|| PyRuntimeError::new_err("the server has been started"))?;
         let handle = py.detach(|| prepared.start()).map_err(to_python)?;
         attachment::server_started();
+        let hub = Arc::new(Hub { topics: self.topics.clone(), relay: self.start_relay(&handle)? });
+        topics::join(Arc::clone(&hub));
+        *self.hub.lock().unwrap_or_else(PoisonError::into_inner) = Some(hub);
         *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
         Ok(())
     }
@@ -113,9 +146,16 @@ impl Server {
         let Some(handle) = self.handle() else { return true };
         py.detach(|| {
             handle.join();
+            let calls_end_timeout = Duration::from_millis(CALLS_END_TIMEOUT_MS);
+            let have_calls_ended = self.web_socket_calls.wait(calls_end_timeout);
+            if let Some(hub) = self.hub.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                topics::leave(&hub);
+            }
             // The first who comes here waits for the threads.
             let is_first = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take().is_some();
-            !is_first || attachment::server_stopped(Duration::from_millis(THREADS_END_TIMEOUT_MS))
+            !is_first
+                || have_calls_ended
+                    && attachment::server_stopped(Duration::from_millis(THREADS_END_TIMEOUT_MS))
         })
     }
 
@@ -139,12 +179,33 @@ impl Server {
 }
 
 impl Server {
+    fn start_relay(&self, handle: &ServerHandle) -> PyResult<Option<Relay>> {
+        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let figures = figures(handle.clone(), Arc::clone(&self.web_socket_calls));
+        Ok(line.map(|line| line.start(self.topics.clone(), figures)).transpose()?)
+    }
+
     fn handle(&self) -> Option<ServerHandle> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
+/// The server's figures as a text, for the supervisor.
+fn figures(handle: ServerHandle, calls: Arc<WebSocketCalls>) -> Figures {
+    let threads = Gauge::<i64>::default();
+    let metrics = Metrics::new();
+    metrics.register(|registry| {
+        let help = "Threads that applications have for their WebSockets";
+        registry.register("tayet_websocket_threads", help, threads.clone());
+    });
+    Box::new(move || {
+        threads.set(i64::try_from(calls.running()).unwrap_or(i64::MAX));
+        metrics.text(&handle).unwrap_or_default()
+    })
+}
+
 fn router(application: Application, timeout: Duration) -> Router {
+    let application = Arc::new(application);
     let answer = move |request: &mut Request| application.answer(request);
     let answer = answer.learning_by_path();
     match timeout {

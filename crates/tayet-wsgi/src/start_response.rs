@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use tayet::Request;
+use tayet::{Request, Response};
 
 use crate::loan::Loan;
 use crate::response_head::ResponseHead;
@@ -29,6 +29,10 @@ enum Progress {
     Sent,
     /// The head is on its way, and the body comes by `write`.
     Writing(Arc<WriteQueue>),
+    /// The connection is a WebSocket.
+    Upgraded,
+    /// It was one while the application was called, whose answer is nobody's.
+    UpgradeOver,
 }
 
 impl StartResponse {
@@ -47,8 +51,13 @@ impl StartResponse {
     ///
     /// When the application has not given one.
     pub(crate) fn take_head(&self) -> PyResult<Box<ResponseHead>> {
-        match std::mem::replace(&mut *self.progress(), Progress::Sent) {
+        let before = std::mem::replace(&mut *self.progress(), Progress::Sent);
+        match before {
             Progress::Started(head) => Ok(head),
+            Progress::Upgraded | Progress::UpgradeOver => {
+                *self.progress() = Progress::UpgradeOver;
+                Err(PyRuntimeError::new_err("the connection is a WebSocket"))
+            }
             _ => {
                 Err(PyRuntimeError::new_err("the application gave a body and has not called start_response"))
             }
@@ -61,6 +70,34 @@ impl StartResponse {
             Progress::Writing(queue) => Some(Arc::clone(queue)),
             _ => None,
         }
+    }
+
+    /// Answers with what begins a WebSocket.
+    ///
+    /// # Errors
+    ///
+    /// When another answer has begun, or the application has returned.
+    pub(crate) fn upgrade(&self, answer: Response) -> PyResult<()> {
+        let mut progress = self.progress();
+        if !matches!(*progress, Progress::Idle | Progress::Started(_)) {
+            return Err(PyRuntimeError::new_err("accept() is called once another answer has begun"));
+        }
+        let begun = self.request.with(|request| request.detach().respond(answer));
+        begun.ok_or_else(|| {
+            PyRuntimeError::new_err("accept() is called after the application has returned")
+        })?;
+        *progress = Progress::Upgraded;
+        Ok(())
+    }
+
+    /// Whether the connection is a WebSocket.
+    pub(crate) fn is_upgraded(&self) -> bool {
+        matches!(*self.progress(), Progress::Upgraded | Progress::UpgradeOver)
+    }
+
+    /// Whether the application has returned as it should after a WebSocket.
+    pub(crate) fn is_upgrade_over(&self) -> bool {
+        matches!(*self.progress(), Progress::UpgradeOver)
     }
 
     /// Has the head, and what is written from here on, sent by another thread.
@@ -103,6 +140,8 @@ impl StartResponse {
             (Progress::Idle | Progress::Started(_), Some(_)) | (Progress::Idle, None) => {
                 *progress = Progress::Started(Box::new(head?));
             }
+            // A framework may well answer something once its view is done with the socket.
+            (Progress::Upgraded | Progress::UpgradeOver, _) => {}
             (Progress::Sent | Progress::Writing(_), Some(exc_info)) => return Err(raised(exc_info)?),
             (_, None) => {
                 let reason = "start_response is called for the second time, and without exc_info";

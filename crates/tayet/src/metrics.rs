@@ -11,7 +11,7 @@ use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::registry::Registry;
 
 use self::engine_collector::EngineCollector;
-use crate::{Context, Handler, IntoResponse, Problem, Request, Response};
+use crate::{Context, Handler, IntoResponse, Problem, Request, Response, ServerHandle};
 
 /// A handler that answers the server's figures, and the application's own, in the OpenMetrics text format, which Prometheus
 /// reads.
@@ -56,6 +56,15 @@ impl Metrics {
     /// Registers figures of the application's own.
     pub fn register<T>(&self, register: impl FnOnce(&mut Registry) -> T) -> T {
         register(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A server's figures, and the application's own, as the handler answers them.
+    ///
+    /// # Errors
+    ///
+    /// When a figure of the application's own cannot be encoded.
+    pub fn text(&self, server: &ServerHandle) -> Result<String, fmt::Error> {
+        self.encode(Some(EngineCollector::new(server.metrics())))
     }
 
     fn encode(&self, server: Option<EngineCollector>) -> Result<String, fmt::Error> {

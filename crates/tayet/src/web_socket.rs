@@ -165,6 +165,16 @@ impl WebSocketUpgrade {
         }
     }
 
+    /// What the extractor gives, for whoever has the request in hand.
+    ///
+    /// # Errors
+    ///
+    /// The answer to a request that asks for no WebSocket, or wrongly.
+    #[allow(clippy::result_large_err, reason = "it is made once, and sent")]
+    pub fn of(request: &Request) -> Result<Self, Response> {
+        Self::read(request).map_err(refused)
+    }
+
     fn read(request: &Request) -> Result<Self, HandshakeRefusal> {
         let headers = request.headers();
         let values = FIELDS.iter().flat_map(|name| {
@@ -182,7 +192,7 @@ impl<S> FromRequestParts<S> for WebSocketUpgrade {
     type Rejection = Response;
 
     fn from_request_parts(request: &mut Request, _: Context<'_, S>) -> Result<Self, Response> {
-        Self::read(request).map_err(refused)
+        Self::of(request)
     }
 }
 

@@ -18,6 +18,7 @@ fn fields(lines: &[(&'static str, &'static str)]) -> HeaderMap {
 fn head<'a>(date: &'a Date) -> ResponseHead<'a> {
     ResponseHead {
         status: StatusCode::OK,
+        reason: None,
         request_version: Version::HTTP_11,
         keep_alive: true,
         length: ResponseLength::Fixed(13),
