@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from arena import ARENA, TAYET, Server
 from peer import Peer
+from places import CREDENTIALS, Bucket, Directory, running_bucket
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +54,22 @@ def start_tayet() -> Iterator[Callable[..., Server]]:
 
     yield start
     stop_all(servers)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """An empty bucket, for which the environment has the keys."""
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    yield from running_bucket(tmp_path / "buckets")
+
+
+@pytest.fixture(params=["directory", "bucket"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Directory | Bucket:
+    """Where uploads go: each of the stores in turn."""
+    if request.param == "bucket":
+        return request.getfixturevalue("bucket")
+    return Directory(tmp_path / "files")
 
 
 def stop_all(servers: list[Server]) -> None:

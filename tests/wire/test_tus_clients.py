@@ -9,13 +9,16 @@ from pathlib import Path
 from tusclient.client import TusClient
 
 from arena import Server
-from uploads import files, offset, stats
+from places import Bucket, Directory
+from uploads import offset, stats
 
 PART_BYTES = 256 * 1024
 
 
-def test_tuspy_uploads_in_parts_with_checksums(start_tayet: Callable[..., Server], tmp_path: Path) -> None:
-    server = start_tayet("uploads", str(tmp_path / "files"), "--listen", "127.0.0.1:0")
+def test_tuspy_uploads_in_parts_with_checksums(
+    start_tayet: Callable[..., Server], place: Directory | Bucket, tmp_path: Path
+) -> None:
+    server = start_tayet("uploads", *place.arguments, "--listen", "127.0.0.1:0")
     source = tmp_path / "cloth.bin"
     source.write_bytes(random.Random(1).randbytes(3 * PART_BYTES + 17))
     client = TusClient(f"{server.url}/files/")
@@ -23,11 +26,13 @@ def test_tuspy_uploads_in_parts_with_checksums(start_tayet: Callable[..., Server
         str(source), chunk_size=PART_BYTES, metadata={"filename": "cloth.bin"}, upload_checksum=True
     )
     uploader.upload()
-    assert files(tmp_path / "files") == {"cloth.bin": source.read_bytes()}
+    assert place.files() == {"cloth.bin": source.read_bytes()}
 
 
-def test_tuspy_goes_on_after_the_server_was_killed(start_tayet: Callable[..., Server], tmp_path: Path) -> None:
-    first = start_tayet("uploads", str(tmp_path / "files"), "--listen", "127.0.0.1:0")
+def test_tuspy_goes_on_after_the_server_was_killed(
+    start_tayet: Callable[..., Server], place: Directory | Bucket, tmp_path: Path
+) -> None:
+    first = start_tayet("uploads", *place.arguments, "--listen", "127.0.0.1:0")
     source = tmp_path / "cloth.bin"
     source.write_bytes(random.Random(2).randbytes(3 * PART_BYTES))
     uploader = TusClient(f"{first.url}/files/").uploader(
@@ -37,10 +42,10 @@ def test_tuspy_goes_on_after_the_server_was_killed(start_tayet: Callable[..., Se
     location = uploader.url.removeprefix(first.url)
     first.kill()
     first.has_ended = True
-    second = start_tayet("uploads", str(tmp_path / "files"), "--listen", "127.0.0.1:0")
+    second = start_tayet("uploads", *place.arguments, "--listen", "127.0.0.1:0")
     assert offset(second, location) == PART_BYTES
     TusClient(f"{second.url}/files/").uploader(
         str(source), chunk_size=PART_BYTES, url=f"{second.url}{location}"
     ).upload()
-    assert files(tmp_path / "files") == {"cloth.bin": source.read_bytes()}
+    assert place.files() == {"cloth.bin": source.read_bytes()}
     assert stats(second)["received_bytes"] == 2 * PART_BYTES, "it did not begin anew"

@@ -18,6 +18,8 @@ enum Layer {
     Engine,
     Facade,
     Product,
+    /// What joins a product to a program of others.
+    Integration,
     Command,
     Testkit,
     Chores,
@@ -32,6 +34,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet", Layer::Facade),
     ("tayet-mongo", Layer::Product),
     ("tayet-tus", Layer::Product),
+    ("tayet-tus-s3", Layer::Integration),
     ("tayet-wsgi", Layer::Product),
     ("tayet-cli", Layer::Command),
     ("tayet-testkit", Layer::Testkit),
@@ -86,7 +89,8 @@ impl Layer {
             Self::Engine => to.is_ground_floor(),
             Self::Facade => to == Self::Engine,
             Self::Product => to == Self::Facade,
-            Self::Command => matches!(to, Self::Facade | Self::Product),
+            Self::Integration => matches!(to, Self::Facade | Self::Product),
+            Self::Command => matches!(to, Self::Facade | Self::Product | Self::Integration),
             Self::Testkit => to.is_ground_floor() || to == Self::Engine,
         }
     }
@@ -104,6 +108,7 @@ impl fmt::Display for Layer {
             Self::Engine => "engine",
             Self::Facade => "facade",
             Self::Product => "product",
+            Self::Integration => "integration",
             Self::Command => "command",
             Self::Testkit => "test kit",
             Self::Chores => "chores",
@@ -131,7 +136,8 @@ mod tests {
             package("tayet-engine", &[("tayet-net", None), ("tayet-http1", None)]),
             package("tayet", &[("tayet-engine", None), ("serde", None)]),
             package("tayet-tus", &[("tayet", None), ("sha2", None)]),
-            package("tayet-cli", &[("tayet", None), ("tayet-tus", None), ("clap", None)]),
+            package("tayet-tus-s3", &[("tayet-tus", None), ("ureq", None)]),
+            package("tayet-cli", &[("tayet", None), ("tayet-tus", None), ("tayet-tus-s3", None)]),
             package("tayet-testkit", &[("tayet-net", None), ("tayet-engine", None)]),
         ];
         assert_eq!(direction_violations(&packages), [""; 0]);
@@ -149,6 +155,7 @@ mod tests {
             ("tayet-cli", "tayet-engine"),
             ("tayet-tus", "tayet-engine"),
             ("tayet-tus", "tayet-cli"),
+            ("tayet-tus", "tayet-tus-s3"),
             ("tayet-testkit", "tayet"),
             ("xtask", "tayet"),
             ("tayet", "xtask"),

@@ -10,6 +10,7 @@ mod options;
 mod serve;
 mod server_options;
 mod upload_page;
+mod upload_place;
 mod uploads;
 
 use clap::Parser;

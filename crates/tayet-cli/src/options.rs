@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use tayet::{HeaderValue, Uri};
 
 use crate::server_options::ServerOptions;
+use crate::upload_place::PlaceOptions;
 use crate::uploads::{DemoUploadOptions, UploadLimitOptions, WebhookOptions};
 
 /// Tayet, an application server for code that blocks.
@@ -28,7 +29,7 @@ pub(crate) enum Command {
     Demo(DemoOptions),
     /// Serve the files of a directory, at http://127.0.0.1:8080 unless told otherwise
     Serve(ServeOptions),
-    /// Receive files into a directory, by a page and by every resumable protocol
+    /// Receive files into a directory or a bucket, by a page and by every resumable protocol
     Uploads(UploadsOptions),
 }
 
@@ -45,9 +46,8 @@ pub(crate) struct DemoOptions {
 /// How files are received.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct UploadsOptions {
-    /// Where files go; unfinished ones are in .uploads there
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
 
     #[command(flatten)]
     pub(crate) limits: UploadLimitOptions,

@@ -9,6 +9,7 @@ use tayet::{Config, Error, Router, Server, health};
 use tayet_tus::{DiskStore, Fsync, UploadLimits, Uploads, Webhook, WebhookLimits};
 
 use crate::options::UploadsOptions;
+use crate::upload_place::Place;
 use crate::{listening, upload_page};
 
 /// Bytes of one upload to the demo.
@@ -23,8 +24,14 @@ const STREAM_BUFFER_BYTES: &str = "65536";
 pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
     let metrics = Metrics::new();
     let limits = &options.limits;
-    let uploads =
-        open(&options.directory, limits.limits(), limits.fsync, !limits.no_digests)?.metrics(&metrics);
+    let uploads = match &options.place.place {
+        Place::Directory(directory) => open(directory, limits.limits(), limits.fsync, !limits.no_digests)?,
+        Place::Bucket { name, prefix } => {
+            let store = options.place.open_bucket(name, prefix)?;
+            Uploads::with_store(store).limits(limits.limits()).list_finished()
+        }
+    };
+    let uploads = uploads.metrics(&metrics);
     let webhook = options.webhook.webhook()?;
     let uploads = match &webhook {
         Some(webhook) => uploads.webhook(webhook)?,
@@ -106,7 +113,7 @@ pub(crate) struct UploadLimitOptions {
     #[arg(long, value_name = "MS", default_value_t = UploadLimits::default().takeover_silence_ms)]
     takeover_silence_ms: u64,
 
-    /// When bytes are made to outlast a loss of power
+    /// When bytes in a directory are made to outlast a loss of power
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = FsyncPolicy::Complete)]
     fsync: FsyncPolicy,
 

@@ -61,15 +61,11 @@ pub(crate) struct Patience {
     pub(crate) wait: Duration,
 }
 
-/// Another writer is at it, and alive.
-#[derive(Debug)]
-pub(crate) struct Locked;
-
-/// Why a lease's write did not happen.
+/// Why there is no lease, or its write did not happen.
 #[derive(Debug)]
 pub(crate) enum LeaseError {
-    /// The lease was taken over, or the upload removed.
-    Lost,
+    /// Another writer has it and is alive, or has taken it over; or the upload was removed.
+    Taken,
     Store(StoreError),
 }
 
@@ -125,7 +121,7 @@ impl Session {
     }
 
     /// Becomes the writer: at once where there is none or a silent one, else when the one before is through.
-    pub(crate) fn lease(&self, patience: Patience) -> Result<Lease<'_>, Locked> {
+    pub(crate) fn lease(&self, patience: Patience) -> Result<Lease<'_>, LeaseError> {
         let give_up = Instant::now() + patience.wait;
         let mut state = lock(&self.cell.state);
         while let Some(writer) = &state.writer {
@@ -135,11 +131,12 @@ impl Session {
                 break;
             }
             if now >= give_up {
-                return Err(Locked);
+                return Err(LeaseError::Taken);
             }
             let timeout = dead.min(give_up) - now;
             state = self.cell.released.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.settle().map_err(LeaseError::Store)?;
         state.last_ticket += 1;
         let ticket = state.last_ticket;
         state.writer = Some(Writer { ticket, last_progress: Instant::now() });
@@ -147,9 +144,10 @@ impl Session {
     }
 
     /// Takes the right to write from whoever has it, so that the offset stays what it is until a new writer comes.
-    pub(crate) fn fence(&self) {
-        lock(&self.cell.state).writer = None;
+    pub(crate) fn fence(&self) -> Result<(), StoreError> {
+        let settled = lock(&self.cell.state).settle();
         self.cell.released.notify_all();
+        settled
     }
 
     /// Closes the upload while `change` changes it behind the back of its open file.
@@ -162,6 +160,17 @@ impl Session {
     }
 }
 
+impl State {
+    /// Ends the writer, if there is one: what it wrote counts or does not, as if its connection had broken.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let (Some(_), Some(stored)) = (self.writer.take(), &mut self.stored) else { return Ok(()) };
+        if let Some(provisional) = stored.provisional() {
+            provisional.discard()?;
+        }
+        stored.flush()
+    }
+}
+
 impl Lease<'_> {
     /// Writes, if the lease still holds.
     pub(crate) fn with<R>(
@@ -171,13 +180,15 @@ impl Lease<'_> {
         let mut state = lock(&self.cell.state);
         let state = &mut *state;
         let (Some(writer), Some(stored)) = (&mut state.writer, &mut state.stored) else {
-            return Err(LeaseError::Lost);
+            return Err(LeaseError::Taken);
         };
         if writer.ticket != self.ticket {
-            return Err(LeaseError::Lost);
+            return Err(LeaseError::Taken);
         }
+        let written = write(stored.as_mut()).map_err(LeaseError::Store);
+        // A store may take its time; that is not the writer's silence.
         writer.last_progress = Instant::now();
-        write(stored.as_mut()).map_err(LeaseError::Store)
+        written
     }
 }
 
@@ -232,7 +243,7 @@ mod tests {
         let (_directory, _active, session) = session();
         let old = session.lease(Patience { silence: FOREVER, wait: Duration::ZERO }).unwrap();
         let new = session.lease(Patience { silence: Duration::ZERO, wait: Duration::ZERO }).unwrap();
-        assert!(matches!(old.with(|stored| stored.append(b"old")), Err(LeaseError::Lost)));
+        assert!(matches!(old.with(|stored| stored.append(b"old")), Err(LeaseError::Taken)));
         new.with(|stored| stored.append(b"new")).unwrap();
         drop(old);
         new.with(|stored| stored.append(b"er")).unwrap();
@@ -243,8 +254,8 @@ mod tests {
     fn a_fence_ends_the_writer() {
         let (_directory, _active, session) = session();
         let lease = session.lease(Patience { silence: FOREVER, wait: Duration::ZERO }).unwrap();
-        session.fence();
-        assert!(matches!(lease.with(|stored| stored.append(b"a")), Err(LeaseError::Lost)));
+        session.fence().unwrap();
+        assert!(matches!(lease.with(|stored| stored.append(b"a")), Err(LeaseError::Taken)));
     }
 
     #[test]

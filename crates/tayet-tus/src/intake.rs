@@ -68,7 +68,7 @@ impl<'w> Intake<'w> {
         self.append_reporting(lease, body, wanted, &mut |_| {})
     }
 
-    /// The same; `report` learns each offset that is reached.
+    /// The same; `report` learns each offset that is reached for good.
     pub(crate) fn append_reporting(
         &self,
         lease: &Lease<'_>,
@@ -85,13 +85,13 @@ impl<'w> Intake<'w> {
         })?;
         let mut reached = start;
         let received = self.receive(body, wanted, |bytes| {
-            let (offset, news) = lease.with(|stored| Ok(self.append_part(stored, bytes)))??;
+            let (kept_offset, news) = lease.with(|stored| Ok(self.append_part(stored, bytes)))??;
             // The upload is free again: nobody waits for it while a hook or a client takes its time.
-            if let Some(upload) = news {
+            if let Some((upload, offset)) = news {
                 self.workshop.hooks.progress(&upload, offset);
             }
-            report(offset);
-            reached = offset;
+            report(kept_offset);
+            reached += bytes.len() as u64;
             Ok(bytes.len() as u64)
         });
         if is_provisional {
@@ -146,12 +146,12 @@ impl<'w> Intake<'w> {
         Ok(flushed?)
     }
 
-    /// The offset that is reached, and the upload if its progress is news.
+    /// The offset that is reached for good, and the upload with that which is reached for now, if that is news.
     fn append_part(
         &self,
         stored: &mut dyn StoredUpload,
         bytes: &[u8],
-    ) -> Result<(u64, Option<Upload>), UploadError> {
+    ) -> Result<(u64, Option<(Upload, u64)>), UploadError> {
         let before = stored.offset();
         let after = before + bytes.len() as u64;
         if stored.upload().length.is_some_and(|length| after > length) {
@@ -160,7 +160,7 @@ impl<'w> Intake<'w> {
         self.workshop.check_length(after)?;
         stored.append(bytes)?;
         let is_news = before / PROGRESS_INTERVAL_BYTES != after / PROGRESS_INTERVAL_BYTES;
-        Ok((after, is_news.then(|| stored.upload().clone())))
+        Ok((stored.kept_offset(), is_news.then(|| (stored.upload().clone(), after))))
     }
 
     fn change_ranges(

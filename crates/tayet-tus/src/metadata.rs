@@ -7,6 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::file_name::sanitised;
+
 /// Most bytes of an `Upload-Metadata` field that are taken.
 pub const MAX_METADATA_BYTES: usize = 8 * 1024;
 
@@ -52,6 +54,19 @@ impl Metadata {
     /// What the file is called at the client: `filename`, or else `name`. Not fit to be a path.
     pub fn file_name(&self) -> Option<&str> {
         self.text("filename").or_else(|| self.text("name")).filter(|name| !name.is_empty())
+    }
+
+    /// What the file is called, made fit to be a file's name: no path, nothing hidden, nothing that a system could not store,
+    /// 200 bytes at most. `None` when nothing is left.
+    ///
+    /// ```
+    /// use tayet_tus::Metadata;
+    ///
+    /// assert_eq!(Metadata::with_file_name("../a:b.txt").safe_file_name().as_deref(), Some("a_b.txt"));
+    /// assert_eq!(Metadata::with_file_name("..").safe_file_name(), None);
+    /// ```
+    pub fn safe_file_name(&self) -> Option<String> {
+        self.file_name().and_then(sanitised)
     }
 
     /// All pairs.

@@ -62,6 +62,11 @@ pub trait StoredUpload: Send {
     /// How many bytes have come without a gap from its beginning: where the next one belongs.
     fn offset(&self) -> u64;
 
+    /// How many of these the end of the program, whatever its reason, would not take. Default: all.
+    fn kept_offset(&self) -> u64 {
+        self.offset()
+    }
+
     /// What became of it, when it is complete. Parts of others are never finished by themselves.
     fn finished(&self) -> Option<&Finished>;
 
@@ -82,7 +87,8 @@ pub trait StoredUpload: Send {
     /// As [`StoreError`] has them.
     fn set_length(&mut self, length: u64) -> Result<(), StoreError>;
 
-    /// Makes what came as durable as the store's policy wants it: called before an append is answered.
+    /// Makes what came as durable as the store's policy wants it: called before an append is answered, and before another
+    /// request is told the offset.
     ///
     /// # Errors
     ///
@@ -123,7 +129,7 @@ pub trait Provisional {
     /// As [`StoreError`] has them.
     fn keep(&mut self) -> Result<(), StoreError>;
 
-    /// What was appended since is forgotten.
+    /// What was appended since is forgotten; nothing is where nothing was begun.
     ///
     /// # Errors
     ///
@@ -221,6 +227,8 @@ pub enum StoreError {
     },
     /// There is no room.
     Full(io::Error),
+    /// It does not answer, or has too much to do: another time it may. A client comes back.
+    Unavailable(io::Error),
     /// Something else.
     Io(io::Error),
 }
@@ -241,6 +249,7 @@ impl fmt::Display for StoreError {
             Self::NotFound => f.write_str("there is no such upload"),
             Self::Gone { .. } => f.write_str("the upload was removed"),
             Self::Full(error) => write!(f, "the store is full: {error}"),
+            Self::Unavailable(error) => write!(f, "the store cannot be reached: {error}"),
             Self::Io(error) => write!(f, "the store failed: {error}"),
         }
     }
@@ -250,7 +259,7 @@ impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::NotFound | Self::Gone { .. } => None,
-            Self::Full(error) | Self::Io(error) => Some(error),
+            Self::Full(error) | Self::Unavailable(error) | Self::Io(error) => Some(error),
         }
     }
 }

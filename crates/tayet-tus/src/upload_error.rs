@@ -4,11 +4,13 @@ use std::fmt;
 
 use tayet::{BodyError, Error, IntoResponse, MultipartError, Problem, Response, StatusCode};
 
-use crate::active::{LeaseError, Locked};
+use crate::active::LeaseError;
 use crate::store::StoreError;
 
 /// How long a client is told to wait that has too much under way, or comes while another writes.
 const RETRY_AFTER_SECONDS: &str = "1";
+/// How long a client is told to wait when the store does not answer.
+const UNAVAILABLE_RETRY_AFTER_SECONDS: &str = "5";
 
 /// Why a request about an upload fails, and with which status.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ pub(crate) enum UploadError {
     TooMany,
     /// 460
     ChecksumMismatch,
-    /// 500
+    /// 500; 503 when it may be over soon.
     Store(StoreError),
     /// 501: the store cannot do it.
     Unable(&'static str),
@@ -80,6 +82,7 @@ impl UploadError {
             Self::Locked => StatusCode::LOCKED,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::ChecksumMismatch => checksum_mismatch(),
+            Self::Store(StoreError::Unavailable(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unable(_) => StatusCode::NOT_IMPLEMENTED,
             Self::NoRoom => StatusCode::INSUFFICIENT_STORAGE,
@@ -128,7 +131,7 @@ impl From<StoreError> for UploadError {
             StoreError::NotFound => Self::NotFound,
             StoreError::Gone { .. } => Self::Gone,
             StoreError::Full(_) => Self::NoRoom,
-            StoreError::Io(_) => Self::Store(error),
+            StoreError::Unavailable(_) | StoreError::Io(_) => Self::Store(error),
         }
     }
 }
@@ -142,15 +145,9 @@ impl From<std::io::Error> for UploadError {
 impl From<LeaseError> for UploadError {
     fn from(error: LeaseError) -> Self {
         match error {
-            LeaseError::Lost => Self::Locked,
+            LeaseError::Taken => Self::Locked,
             LeaseError::Store(error) => error.into(),
         }
-    }
-}
-
-impl From<Locked> for UploadError {
-    fn from(Locked: Locked) -> Self {
-        Self::Locked
     }
 }
 
@@ -161,7 +158,9 @@ impl IntoResponse for UploadError {
             Self::RangeNotSatisfiable { length } => vec![("content-range", format!("bytes */{length}"))],
             Self::Store(error) => {
                 tracing::error!("an upload could not be stored: {error}");
-                vec![]
+                let is_over_soon = matches!(error, StoreError::Unavailable(_));
+                let retry_after = ("retry-after", UNAVAILABLE_RETRY_AFTER_SECONDS.to_owned());
+                is_over_soon.then_some(retry_after).into_iter().collect()
             }
             _ => vec![],
         };

@@ -80,7 +80,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "wire",
         headline: "the built programs, over real sockets",
-        needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonPackages("tests/wire/requirements.txt")],
+        needs: &[
+            Need::Apt("curl"),
+            Need::Apt("wrk"),
+            Need::PythonPackages("tests/wire/requirements.txt"),
+            Need::Cargo(CargoTool::S3S_FS),
+        ],
         too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
         run: wire,
     },

@@ -25,15 +25,17 @@ pub(super) enum Need {
     PythonPackages(&'static str),
     /// The npm packages of this directory's lock file.
     NodeModules(&'static str),
-    /// A subcommand of cargo that is built from source.
+    /// A program that cargo builds from source.
     Cargo(CargoTool),
 }
 
-/// A subcommand of cargo, at the version that the checks were written for.
+/// A program of a crate, at the version that the checks were written for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CargoTool {
     package: &'static str,
     version: &'static str,
+    /// What the program needs beside the crate's defaults.
+    features: &'static str,
 }
 
 /// Installs those of `needs` that are missing.
@@ -57,8 +59,10 @@ pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<N
 }
 
 impl CargoTool {
-    pub(super) const DENY: Self = Self { package: "cargo-deny", version: "0.20.2" };
-    pub(super) const FUZZ: Self = Self { package: "cargo-fuzz", version: "0.13.2" };
+    pub(super) const DENY: Self = Self { package: "cargo-deny", version: "0.20.2", features: "" };
+    pub(super) const FUZZ: Self = Self { package: "cargo-fuzz", version: "0.13.2", features: "" };
+    /// A server that speaks as Amazon S3 does.
+    pub(super) const S3S_FS: Self = Self { package: "s3s-fs", version: "0.14.1", features: "binary" };
 
     /// `PATH`, with the directory in front into which tools are installed: a user's own tools stay as they are.
     pub(super) fn search_path(workspace: &Workspace) -> OsString {
@@ -148,6 +152,7 @@ impl Installer<'_> {
         let mut cargo = Command::new("cargo");
         // Without optimization: building the tools takes far longer than what they do here.
         cargo.args(["install", "--debug", "--locked", "--version", tool.version, tool.package]);
+        cargo.args(["--features", tool.features]);
         cargo.arg("--root").arg(self.workspace.path("target/tools"));
         self.run(&mut cargo)?;
         if !tool.is_installed(self.workspace) {

@@ -243,12 +243,11 @@ impl Provisional for DiskUpload {
     }
 
     fn discard(&mut self) -> Result<(), StoreError> {
-        if let Some(verified) = self.record.verified_bytes {
-            let workpiece = self.workpiece()?;
-            workpiece.data.set_length(verified)?;
-            workpiece.offset = verified;
-            workpiece.hash.lose();
-        }
+        let Some(verified) = self.record.verified_bytes else { return Ok(()) };
+        let workpiece = self.workpiece()?;
+        workpiece.data.set_length(verified)?;
+        workpiece.offset = verified;
+        workpiece.hash.lose();
         self.keep()
     }
 }

@@ -236,7 +236,7 @@ fn look(
     workshop.authorize(request, Action::Look(id))?;
     let (session, _) = workshop.open(id)?;
     // "The server ... SHOULD terminate" what still writes: the offset must stay what it is now.
-    session.fence();
+    session.fence()?;
     Ok(described(workshop, &workshop.status(&session)?, version))
 }
 
@@ -261,7 +261,7 @@ fn append(
     }
     let intake = workshop.intake(request)?;
     // A client has one request at a time: what still writes is its own, left behind.
-    session.fence();
+    session.fence()?;
     let lease = workshop.lease(&session)?;
     let status = workshop.status(&session)?;
     if status.offset != offset {

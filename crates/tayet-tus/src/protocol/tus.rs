@@ -200,7 +200,7 @@ fn look(workshop: &Workshop, request: &Request, target: &Target) -> Result<Respo
     workshop.authorize(request, Action::Look(id))?;
     let (session, _) = workshop.open(id)?;
     // Who asks is about to resume: a request that died silently must not change the answer any more.
-    session.fence();
+    session.fence()?;
     let status = workshop.status(&session)?;
     let mut response = Response::empty(StatusCode::OK);
     set(&mut response, "upload-offset", status.offset.to_string());
