@@ -32,6 +32,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet-websocket", Layer::Protocol),
     ("tayet-engine", Layer::Engine),
     ("tayet", Layer::Facade),
+    ("tayet-mongo", Layer::Product),
     ("tayet-tus", Layer::Product),
     ("tayet-tus-s3", Layer::Integration),
     ("tayet-wsgi", Layer::Product),

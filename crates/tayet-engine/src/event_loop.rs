@@ -44,6 +44,9 @@ const DRAIN_LOOKS_TO_READ: u32 = 2;
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
 
+/// Calls that are known to take less are let come first where cores are short. 300 us.
+const MAX_LET_FIRST: Duration = Duration::from_micros(300);
+
 /// By how many connections a loop may lead another before it gives new ones away: this many, and one for so many that the
 /// other has.
 const MAX_LEAD: usize = 4;
@@ -283,9 +286,10 @@ impl Loop {
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
     /// stopped.
     fn turn(&mut self) -> bool {
-        let are_short = !self.jobs.is_empty() && self.jobs.iter().all(Job::is_short);
+        let come_first = !self.jobs.is_empty()
+            && self.jobs.iter().all(|job| job.expected().is_some_and(|expected| expected < MAX_LET_FIRST));
         self.dispatch_jobs();
-        if are_short {
+        if come_first {
             // The workers come first where cores are short: more is ready then, and loop and workers take turns with large
             // batches. Behind calls that may take long the loop would stand in a queue.
             std::thread::yield_now();
