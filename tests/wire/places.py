@@ -79,15 +79,8 @@ class Bucket:
 
     def files(self) -> dict[str, bytes]:
         """What is finished, by the names that clients gave."""
-        return {path.name: path.read_bytes() for path in self._paths()}
-
-    def count_files(self, content: bytes) -> int:
-        """How many finished files have this content."""
-        return sum(path.read_bytes() == content for path in self._paths())
-
-    def _paths(self) -> list[Path]:
         paths = (self._path / BUCKET / PREFIX).glob("*/*")
-        return [path for path in paths if path.parent.name != ".uploads"]
+        return {path.name: path.read_bytes() for path in paths if path.parent.name != ".uploads"}
 
     def unfinished_bytes(self) -> list[Path]:
         """What holds bytes of uploads that are not finished: ends, parts, and parts of concatenations."""

@@ -164,6 +164,15 @@ pub(crate) enum Input {
     Kept(Vec<u8>),
 }
 
+impl Due {
+    pub(crate) fn into_request(self) -> Option<Request> {
+        match self {
+            Self::Request(request) => Some(request),
+            Self::Event(_) => None,
+        }
+    }
+}
+
 impl Current {
     /// Begins with what the driver has received, so many bytes.
     pub(crate) fn received(token: Token, length: usize) -> Self {

@@ -12,7 +12,7 @@ use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
 use crate::download::Download;
-use crate::event_loop::{Current, Due, Input, Loop, Sending};
+use crate::event_loop::{Current, Due, DuePlace, Input, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
@@ -65,8 +65,9 @@ impl Loop {
         false
     }
 
-    /// The handler that was called here has answered.
-    pub(crate) fn answered(&mut self, request: Request, response: &mut Response) {
+    /// The handler of the request in `due` was called here and has answered.
+    pub(crate) fn answered(&mut self, due: &mut DuePlace, response: &mut Response) {
+        let Some(Due::Request(request)) = &**due else { return };
         let token = request.peer().token;
         let exchange = request.exchange();
         self.set_now();
@@ -76,10 +77,13 @@ impl Loop {
         }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
-            self.open_session(token, exchange, Answer { response, request: Some(request) });
+            let request = due.take().and_then(Due::into_request);
+            self.open_session(token, exchange, Answer { response, request });
             return;
         }
-        self.recycle(request.into_head());
+        if let Some(Due::Request(request)) = due.take() {
+            self.recycle(request.into_head());
+        }
         if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
             self.leave_current();
         }
@@ -488,18 +492,21 @@ impl Loop {
         if needs_deadline {
             self.set_busy_deadline(token);
         }
-        let request = || {
-            let mut request = Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
+        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
+        let limit_time = |request: &mut Request| {
             if let Some(timeout_ms) = timeout_ms {
                 request.set_time_left(Duration::from_millis(timeout_ms));
             }
-            request
         };
         if runs_here {
-            *self.due = Some(Due::Request(request()));
+            // Built in its place, and then looked at: a request that is changed first is built elsewhere and moved.
+            if let Due::Request(request) = self.due.insert(Due::Request(request())) {
+                limit_time(request);
+            }
             return Progress::Call;
         }
-        let request = request();
+        let mut request = request();
+        limit_time(&mut request);
         let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {

@@ -195,13 +195,14 @@ impl Worker {
             match &mut *due {
                 Some(Due::Request(request)) => {
                     let (mut response, back) = lend(lender, the_loop, || self.shared.handle(request));
-                    let Some(Due::Request(request)) = due.take() else { return };
                     let Some(back) = back else {
-                        answer_late(request, response);
+                        if let Some(request) = due.take().and_then(Due::into_request) {
+                            answer_late(request, response);
+                        }
                         return;
                     };
                     the_loop = back;
-                    the_loop.answered(request, &mut response);
+                    the_loop.answered(&mut due, &mut response);
                 }
                 Some(Due::Event(handling)) => {
                     let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));

@@ -142,8 +142,11 @@ impl Db {
         if let Some(session) = &self.session {
             session.note(error);
         }
-        if error.kind() == MongoErrorKind::ClientGone {
-            tracing::debug!("a client went while its query was under way");
+        match error.kind() {
+            // It names the servers that were tried. The breaker sees to it that there are few.
+            MongoErrorKind::Unavailable if error.driver_error().is_some() => tracing::warn!("{error}"),
+            MongoErrorKind::ClientGone => tracing::debug!("a client went while its query was under way"),
+            _ => {}
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{S3Credentials, S3Limits, xml};
 const MAX_ANSWER_BYTES: u64 = 4 * 1024 * 1024;
 /// What a connection's buffers take while it has a request: there may be one for each upload.
 const INPUT_BUFFER_BYTES: usize = 16 * 1024;
-const OUTPUT_BUFFER_BYTES: usize = 32 * 1024;
+const OUTPUT_BUFFER_BYTES: usize = 16 * 1024;
 /// How long a signature is good, clocks that differ included.
 const SIGNATURE_LIFETIME_SECONDS: u64 = 15 * 60;
 

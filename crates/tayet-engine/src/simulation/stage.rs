@@ -152,7 +152,8 @@ impl Stage {
             } else {
                 self.net.pass(time);
                 let mut response = self.shared.handle(&mut request);
-                self.the_loop.answered(request, &mut response);
+                *due = Some(Due::Request(request));
+                self.the_loop.answered(&mut due, &mut response);
             }
         }
         assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");
