@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 pub(super) mod http;
+pub(super) mod mongo;
 pub(super) mod tus;
 pub(super) mod uploads;
 mod websockets;
@@ -9,6 +10,7 @@ mod websockets;
 use serde::Serialize;
 
 use super::contestant::Contestant;
+use super::database::FERRETDB;
 use super::figure::Figure;
 use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
@@ -39,6 +41,7 @@ pub(super) enum Family {
     Files,
     Uploads,
     Tus,
+    Mongo,
     #[serde(rename = "websockets")]
     WebSockets,
 }
@@ -86,7 +89,8 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 5] = [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::WebSockets];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::Mongo, Self::WebSockets];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
@@ -95,6 +99,7 @@ impl Family {
             Self::Files => files::scenarios(),
             Self::Uploads => uploads::scenarios(),
             Self::Tus => tus::scenarios(),
+            Self::Mongo => mongo::scenarios(),
             Self::WebSockets => websockets::scenarios(),
         }
     }
@@ -106,6 +111,7 @@ impl Family {
             Self::Files => "files",
             Self::Uploads => "uploads",
             Self::Tus => "tus",
+            Self::Mongo => "mongo",
             Self::WebSockets => "websockets",
         }
     }
@@ -117,6 +123,7 @@ impl Family {
             Self::Files => "Files and compression",
             Self::Uploads => "Uploads",
             Self::Tus => "Resumable uploads",
+            Self::Mongo => "MongoDB",
             Self::WebSockets => "WebSockets",
         }
     }
@@ -128,15 +135,21 @@ impl Scenario {
         if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
     }
 
-    /// The package of the load generator, where it is one of our own.
-    pub(super) fn load_generator(&self) -> Option<&'static str> {
+    /// What has to run beside, where it is neither wrk nor the harness.
+    pub(super) fn helper(&self) -> Option<&'static str> {
         match self.work {
             Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_) => {
                 Some(WS_LOAD)
             }
             Work::Upload(_) => Some(UPLOAD_LOAD),
+            _ if self.asks_database() => Some(FERRETDB),
             _ => None,
         }
+    }
+
+    /// Whether its servers have a database.
+    pub(super) fn asks_database(&self) -> bool {
+        self.family == Family::Mongo
     }
 
     /// What the system calls of the work are divided by, if they are counted too.

@@ -85,6 +85,9 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     if let Work::WebSocketIdle(idle) = scenario.work {
         launch = launch.pinging(contestant, idle.ping_after());
     }
+    if scenario.asks_database() {
+        launch = launch.asking(harness.workspace, contestant, harness.database()?);
+    }
     let server = Server::start(launch, path)?;
     server.check(contestant)?;
     if let Work::Load(Load { shape: Shape::Closing(_), .. }) = scenario.work {
