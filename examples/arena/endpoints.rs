@@ -6,10 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tayet::http::header;
 use tayet::metrics::Metrics;
 use tayet::{
-    Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Error, Files, IntoResponse, Json,
-    Multipart, MultipartLimits, Path, Query, Router, StatusCode, get, health, post,
+    Body, BodyStream, Bytes, Compression, ContentCoding, Decompression, Error, Files, HeaderMap, HeaderValue,
+    IntoResponse, Json, Multipart, MultipartLimits, Path, Query, Request, Router, StatusCode, get, health,
+    post,
 };
 
 use crate::items::{self, Listing};
@@ -19,6 +21,8 @@ use crate::sockets;
 const MAX_SLEEP_MS: u64 = 60_000;
 /// Longest time on a core that can be asked for.
 const MAX_SPIN_US: u64 = 1_000_000;
+/// What a slow answer behind its hint takes: long enough for its loop to go on without it.
+const SLOW_HINT: Duration = Duration::from_millis(20);
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -32,6 +36,7 @@ pub(crate) fn router(files: Option<&std::path::Path>, gzip_level: Option<u32>) -
         .route("/json-comp/{count}", get(json).layer(compression(gzip_level)))
         .get("/sleep/{ms}", sleep)
         .get("/spin/{us}", spin)
+        .route("/hinted", get(hinted).post(hinted))
         .route("/echo", post(|body: Bytes| body))
         .route("/inflate", post(upload).layer(Decompression::new()))
         .route("/upload", post(upload))
@@ -115,6 +120,16 @@ fn spin(Path(us): Path<u64>) -> tayet::Result<&'static str> {
         hint::spin_loop();
     }
     Ok("ok")
+}
+
+/// Tells what it will answer before it reads the body, and before it takes its time if the query asks for that.
+fn hinted(request: &mut Request) -> tayet::Result<String> {
+    let link = HeaderValue::from_static("</style.css>; rel=preload; as=style");
+    request.send_interim(StatusCode::EARLY_HINTS, &HeaderMap::from_iter([(header::LINK, link)]))?;
+    if request.query() == Some("slow") {
+        thread::sleep(SLOW_HINT);
+    }
+    Ok(io::copy(request.stream(), &mut io::sink())?.to_string())
 }
 
 /// Counts the bytes as they come, and keeps none.

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena import Server
-from uploads import (
-    OFFSET_STREAM, TUS, append, ask, begin_append, create, files, offset, patch_fields, stats,
-)
+from uploads import TUS, append, ask, begin_append, create, files, offset, stats
 
 Start = Callable[..., Server]
 
@@ -48,9 +46,7 @@ def test_a_chunked_body_is_taken_as_it_comes(start: Start, tmp_path: Path) -> No
     server = start()
     location = create(server, None)
     with server.connect() as peer:
-        fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in patch_fields(0).items())
-        peer.send(f"PATCH {location} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n{fields}\r\n".encode())
-        peer.send(b"5\r\nhello\r\n")
+        begin_append(peer, location, 0, None, b"5\r\nhello\r\n")
         wait_until(lambda: stats(server)["received_bytes"] == 5)
         peer.send(b"5\r\nworld\r\n0\r\n\r\n")
         assert peer.response().get("upload-offset") == "10"
@@ -64,12 +60,9 @@ def test_a_checksum_in_the_trailers(start: Start, algorithm: str, sent: bytes, s
     server = start()
     location = create(server, 10)
     checksum = base64.b64encode(hashlib.new(algorithm, b"hello").digest()).decode()
-    fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in patch_fields(0).items())
+    chunks = f"5\r\n{sent.decode()}\r\n0\r\nUpload-Checksum: {algorithm} {checksum}\r\n\r\n".encode()
     with server.connect() as peer:
-        peer.send(
-            f"PATCH {location} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: Upload-Checksum\r\n"
-            f"{fields}\r\n5\r\n{sent.decode()}\r\n0\r\nUpload-Checksum: {algorithm} {checksum}\r\n\r\n".encode()
-        )
+        begin_append(peer, location, 0, None, chunks, Trailer="Upload-Checksum")
         assert peer.response().status == status
     assert offset(server, location) == reached
 
@@ -77,10 +70,8 @@ def test_a_checksum_in_the_trailers(start: Start, algorithm: str, sent: bytes, s
 def test_unverified_bytes_do_not_count_when_the_connection_breaks(start: Start) -> None:
     server = start()
     location = create(server, 10)
-    fields = {**patch_fields(0), "Upload_Checksum": "sha1 qvTGHdzF6KLavt4PO0gs2a6pQ00="}
-    head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     with server.connect() as peer:
-        peer.send(f"PATCH {location} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n{head}\r\nhello".encode())
+        begin_append(peer, location, 0, 10, b"hello", Upload_Checksum="sha1 qvTGHdzF6KLavt4PO0gs2a6pQ00=")
         wait_until(lambda: stats(server)["received_bytes"] == 5)
     wait_until(lambda: stats(server)["failed"] == 1)
     assert offset(server, location) == 0
@@ -189,10 +180,8 @@ def test_a_limit_on_one_upload(start: Start) -> None:
 def test_a_client_that_waits_for_a_100_is_refused_before_it_sends(start: Start) -> None:
     server = start()
     location = create(server, 5)
-    fields = {**TUS, "Upload_Offset": "3", "Content_Type": OFFSET_STREAM, "Expect": "100-continue"}
-    head = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     with server.connect() as peer:
-        peer.send(f"PATCH {location} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n{head}\r\n".encode())
+        begin_append(peer, location, 3, 2, b"", Expect="100-continue")
         assert peer.response().status == 409
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from arena import Server
-from uploads import TUS, ask, files, stats
+from peer import Peer
+from uploads import TUS, ask, begin, files, stats
 
 VERSIONS = ["3", "5", "6", "8"]
 
@@ -114,6 +116,68 @@ def test_ietf_lengths_that_contradict_each_other(server: Server, version: str) -
     refused = ask(server, "PATCH", location, b"world", **fields)
     assert refused.status == 400
     assert json.loads(refused.body)["type"].endswith("#inconsistent-upload-length")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ietf_a_request_that_breaks_off_is_resumed_where_the_104_says(
+    server: Server, tmp_path: Path, version: str
+) -> None:
+    with server.connect() as peer:
+        begin(peer, "POST", "/files", 10, **ietf(version, is_last=True, Content_Disposition="inline; filename=a"))
+        told = peer.response()
+        assert (told.status, told.get("upload-draft-interop-version")) == (104, version)
+        assert (told.get("upload-limit") is not None) == (version >= "6")
+        peer.send(b"hello")
+        while stats(server)["received_bytes"] < 5:
+            time.sleep(0.01)
+    location = told.get("location")
+    assert ask(server, "HEAD", location, **ietf(version)).get("upload-offset") == "5"
+    last = ask(server, "PATCH", location, b"world", **ietf(version, is_last=True, Upload_Offset="5"))
+    assert last.status == 200 and is_complete(version, last)
+    assert files(tmp_path / "files") == {"a": b"helloworld"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ietf_progress_is_told_while_the_body_comes(server: Server, version: str) -> None:
+    """From interop version 6 on; before that the next thing that the client hears is the answer."""
+    with server.connect() as peer:
+        begin(peer, "POST", "/files", 1000, **ietf(version, is_last=True))
+        location = peer.response().get("location")
+        sent = 0
+        while sent < 30 or (version >= "6" and not peer.is_readable()):
+            peer.send(b"x")
+            sent += 1
+            time.sleep(0.05)
+        if version >= "6":
+            told = peer.response()
+            assert (told.status, told.get("location")) == (104, None)
+            assert 0 < int(told.get("upload-offset")) <= sent
+        peer.send(b"x" * (1000 - sent))
+        while (answer := peer.response()).status == 104:
+            assert version >= "6"
+        assert (answer.status, answer.get("location")) == (201, location)
+
+
+@pytest.mark.parametrize("version", ["6", "8"])
+def test_ietf_progress_of_an_append(server: Server, version: str) -> None:
+    location = ask(server, "POST", "/files", b"hello", **ietf(version, is_last=False)).get("location")
+    with server.connect() as peer:
+        begin(peer, "PATCH", location, 900, **ietf(version, is_last=True, Upload_Offset="5"))
+        while not peer.is_readable():
+            peer.send(b"x")
+            time.sleep(0.05)
+        told = peer.response()
+        assert told.status == 104 and int(told.get("upload-offset")) > 5
+
+
+def test_ietf_nobody_else_is_told_of_resumption(server: Server) -> None:
+    for version, fields in [("1.1", {}), ("1.1", {"Upload_Draft_Interop_Version": "4"}), ("1.0", ietf("8", is_last=True))]:
+        with server.connect() as peer:
+            begin(peer, "PUT", "/files/a", 5, version=version, **fields)
+            while stats(server)["active"] == 0:
+                time.sleep(0.01)
+            peer.send(b"hello")
+            assert peer.response().status == 201
 
 
 def test_ranges_come_in_any_order_and_a_gap_is_never_received(server: Server, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from arena import Server
 from peer import Peer, Response
 
 OFFSET_STREAM = "application/offset+octet-stream"
+UPLOAD_RESUMPTION_SUPPORTED = 104
 TUS = {"Tus_Resumable": "1.0.0"}
 
 
@@ -29,11 +30,18 @@ def patch_fields(offset: int) -> dict[str, str]:
     return {**TUS, "Upload_Offset": str(offset), "Content_Type": OFFSET_STREAM}
 
 
-def begin_append(peer: Peer, location: str, offset: int, length: int, some: bytes) -> None:
-    """Sends the head of a PATCH of so many bytes, and some of them."""
-    fields = {name.replace("_", "-"): value for name, value in patch_fields(offset).items()}
-    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    peer.send(f"PATCH {location} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n{head}\r\n".encode() + some)
+def begin_append(peer: Peer, location: str, offset: int, length: int | None, some: bytes, **fields: str) -> None:
+    """Sends the head of a PATCH of so many bytes (`None`: in chunks), and some of them."""
+    begin(peer, "PATCH", location, length, some, **patch_fields(offset), **fields)
+
+
+def begin(
+    peer: Peer, method: str, target: str, length: int | None, some: bytes = b"", version: str = "1.1", **fields: str
+) -> None:
+    """Sends a request's head, with the framing for so long a body (`None`: in chunks), and some of that."""
+    framing = {"Transfer_Encoding": "chunked"} if length is None else {"Content_Length": str(length)}
+    lines = [f"{name.replace('_', '-')}: {value}\r\n" for name, value in {**framing, **fields}.items()]
+    peer.send(f"{method} {target} HTTP/{version}\r\nHost: a\r\n{''.join(lines)}\r\n".encode() + some)
 
 
 def offset(server: Server, location: str) -> int:
@@ -43,10 +51,12 @@ def offset(server: Server, location: str) -> int:
 
 
 def ask(server: Server, method: str, target: str, body: bytes | None = None, **fields: str) -> Response:
-    """The answer to one request on a connection of its own."""
+    """The answer to one request on a connection of its own; what is told before it is passed over."""
     with server.connect() as peer:
         peer.request(method, target, body, **fields)
-        return peer.response(to_head=method == "HEAD")
+        while (response := peer.response(to_head=method == "HEAD")).status == UPLOAD_RESUMPTION_SUPPORTED:
+            pass
+        return response
 
 
 def stats(server: Server) -> dict:

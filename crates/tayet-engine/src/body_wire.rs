@@ -74,7 +74,9 @@ impl BodyWire {
     fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
         while !range.is_empty() {
             let piece_bytes = (range.end - range.start).min(FILE_PIECE_BYTES) as usize;
-            let count = self.when_writable(|socket| socket.send_file(file, range.start, piece_bytes))? as u64;
+            let count = when_writable(&*self.socket, self.stall_timeout, |socket| {
+                socket.send_file(file, range.start, piece_bytes)
+            })? as u64;
             if count == 0 {
                 let detail = "the file has become shorter while it was sent";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail));
@@ -109,7 +111,8 @@ impl BodyWire {
     fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (mut pending, mut bytes) = (&self.pending[..], bytes);
         while !(pending.is_empty() && bytes.is_empty()) {
-            let count = self.when_writable(|socket| socket.send(pending, bytes))?;
+            let send = |socket: &dyn Socket| socket.send(pending, bytes);
+            let count = when_writable(&*self.socket, self.stall_timeout, send)?;
             self.sent_bytes += count as u64;
             let of_pending = count.min(pending.len());
             pending = &pending[of_pending..];
@@ -117,16 +120,18 @@ impl BodyWire {
         }
         Ok(())
     }
+}
 
-    /// Sends by `send`, as soon as the client takes something.
-    fn when_writable(&self, send: impl Fn(&dyn Socket) -> io::Result<usize>) -> io::Result<usize> {
-        loop {
-            match send(&*self.socket) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.socket.wait_writable(self.stall_timeout)?;
-                }
-                result => return result,
-            }
+/// Sends by `send`, as soon as the client takes something.
+pub(crate) fn when_writable(
+    socket: &dyn Socket,
+    stall_timeout: Duration,
+    send: impl Fn(&dyn Socket) -> io::Result<usize>,
+) -> io::Result<usize> {
+    loop {
+        match send(socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => socket.wait_writable(stall_timeout)?,
+            result => return result,
         }
     }
 }

@@ -109,7 +109,7 @@ pub(crate) enum AfterSend {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) response: Response,
-    /// What was asked, if the answer begins a session.
+    /// What was asked, if the answer begins a session, or interim responses wait for it.
     pub(crate) request: Option<Request>,
 }
 
@@ -127,6 +127,11 @@ impl Connection {
             has_ended: false,
             is_paused: false,
         }
+    }
+
+    /// The number of the request that its handler is to get.
+    pub(crate) fn next_exchange(&self) -> u32 {
+        self.exchange.wrapping_add(1)
     }
 
     /// Whether nothing has come that was not looked at, or is known to come no more.

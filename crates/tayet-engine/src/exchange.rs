@@ -11,6 +11,7 @@ use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
 use crate::event_loop::{Current, Due, Input, Loop, Sending};
+use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
@@ -68,6 +69,9 @@ impl Loop {
         let exchange = request.exchange();
         self.set_now();
         let is_deferred = request.is_deferred();
+        if request.interims() == InterimPath::BehindAnswers {
+            self.out.append(&mut request.take_held_interims());
+        }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
             self.open_session(token, exchange, Answer { response, request: Some(request) });
@@ -85,9 +89,16 @@ impl Loop {
         if connection.busy(exchange).is_none() {
             return;
         }
+        // Interim responses come before it or not at all.
+        connection.peer.claim(exchange);
         if connection.sending.is_some() {
             connection.sending = Some(AfterSend::Answer(answer));
-        } else if answer.response.body().is_session() {
+            return;
+        }
+        if let Some(request) = &answer.request {
+            self.out.append(&mut request.take_held_interims());
+        }
+        if answer.response.body().is_session() {
             self.open_session(token, exchange, *answer);
         } else {
             self.give_answer(token, exchange, *answer);
@@ -378,7 +389,8 @@ impl Loop {
         if !start.is_empty() {
             pipe.push(start);
         }
-        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::clone(&connection.peer));
+        let peer = Arc::clone(&connection.peer);
+        let body = RequestBody::arriving(Arc::clone(&pipe), peer, connection.next_exchange());
         let received_bytes = start.len() as u64;
         let rate = RateWindow::new(self.now_ms);
         let stream = Streaming { pipe, received_bytes, rate, is_finished: false };
@@ -438,18 +450,20 @@ impl Loop {
         let route = &self.shared.routes[index];
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        connection.exchange = connection.exchange.wrapping_add(1);
-        let exchange = connection.exchange;
+        let exchange = connection.next_exchange();
+        connection.exchange = exchange;
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
             Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
         let max_body_bytes = route.max_body_bytes;
+        let interims =
+            if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
             self.set_busy_deadline(token);
         }
-        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body);
+        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
         if runs_here {
             *self.due = Some(Due::Request(request()));
             return Progress::Call;

@@ -24,6 +24,7 @@ mod fan_out;
 mod frugal;
 mod handling;
 mod home;
+mod interim;
 mod limits;
 mod mailbox;
 mod metrics;

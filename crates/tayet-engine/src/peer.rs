@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tayet_net::{PeerAddress, Socket, Token};
 
 use crate::Topics;
 use crate::home::Home;
 use crate::mailbox::Message;
+use crate::sync::{Mutex, lock};
 
 /// A connection, as those who handle its requests see it.
 pub(crate) struct Peer {
@@ -21,8 +22,8 @@ pub(crate) struct Peer {
     disconnected: AtomicBool,
     /// The loop has something for the connection as soon as it is free again.
     awaited: AtomicBool,
-    /// The last exchange whose answer somebody has taken on: see [`Peer::claim`].
-    claimed: AtomicU32,
+    /// The last exchange whose answer somebody has taken on: see [`Peer::claim`]. Locked while an interim response is written.
+    claimed: Mutex<u32>,
 }
 
 #[derive(Clone)]
@@ -57,7 +58,7 @@ impl Peer {
             link: None,
             disconnected: AtomicBool::new(false),
             awaited: AtomicBool::new(false),
-            claimed: AtomicU32::new(0),
+            claimed: Mutex::new(0),
         }
     }
 
@@ -100,7 +101,14 @@ impl Peer {
     /// Takes on the answer of `exchange`; `false` when another has. The handler's answer and the loop's time-out race for
     /// it; a connection has one exchange at a time, so any other number means that nobody has.
     pub(crate) fn claim(&self, exchange: u32) -> bool {
-        self.claimed.swap(exchange, Ordering::AcqRel) != exchange
+        std::mem::replace(&mut *lock(&self.claimed), exchange) != exchange
+    }
+
+    /// Does something that must come before the answer of `exchange`, which waits meanwhile; `None` when somebody has taken it
+    /// on.
+    pub(crate) fn unless_claimed<R>(&self, exchange: u32, before: impl FnOnce() -> R) -> Option<R> {
+        let claimed = lock(&self.claimed);
+        (*claimed != exchange).then(before)
     }
 }
 
@@ -110,5 +118,20 @@ impl fmt::Debug for Peer {
             .field("token", &self.token)
             .field("address", &self.address)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_before_an_answer_does_not_come_once_somebody_has_taken_it_on() {
+        let peer = Peer::unconnected();
+        assert_eq!(peer.unless_claimed(1, || "before"), Some("before"));
+        assert!(peer.claim(1));
+        assert_eq!(peer.unless_claimed(1, || "too late"), None);
+        assert!(!peer.claim(1));
+        assert_eq!(peer.unless_claimed(2, || "before the next"), Some("before the next"));
     }
 }

@@ -2,15 +2,16 @@
 
 use std::cell::OnceCell;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri, Version};
+use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use tayet_http1::{BodyLength, Head};
 use tayet_net::PeerAddress;
 
+use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
 use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
 
@@ -39,6 +40,7 @@ pub struct Request {
     max_body_bytes: usize,
     body: RequestBody,
     is_deferred: bool,
+    interims: InterimPath,
     extras: OnceCell<Box<Extras>>,
 }
 
@@ -51,6 +53,7 @@ struct Extras {
     remote: Option<SocketAddr>,
     /// Of a body that was put in the place of the one that came.
     replaced_length: Option<BodyLength>,
+    held_interims: HeldInterims,
 }
 
 impl Request {
@@ -62,6 +65,7 @@ impl Request {
         exchange: u32,
         max_body_bytes: usize,
         body: RequestBody,
+        interims: InterimPath,
     ) -> Self {
         Self {
             head,
@@ -71,6 +75,7 @@ impl Request {
             max_body_bytes,
             body,
             is_deferred: false,
+            interims,
             extras: OnceCell::new(),
         }
     }
@@ -240,6 +245,49 @@ impl Request {
         self.peer.topics().cloned().unwrap_or_default()
     }
 
+    /// Sends an interim response (RFC 9110 section 15.2) before the answer, such as `103 Early Hints` (RFC 8297). Says whether
+    /// it goes to the client: not to one of HTTP/1.0, which knows none, nor once the answer is on its way (the route's time-out
+    /// may have given it), nor where the client takes nothing just now, since nobody may depend on it.
+    ///
+    /// It goes at once, unless earlier requests of the connection were pipelined with this one and their answers have not been
+    /// sent: then it goes with the answer. Connection, Keep-Alive, Transfer-Encoding and Content-Length are left out.
+    /// `100 Continue` is sent by the first read of the body.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] for a status that is not interim, and for 100 and 101, which are not the handler's; else
+    /// when the client has gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use http::{HeaderMap, HeaderValue, StatusCode, header};
+    /// use tayet_engine::{Request, Response};
+    ///
+    /// fn page(request: &mut Request) -> Response {
+    ///     let style = HeaderValue::from_static("</style.css>; rel=preload; as=style");
+    ///     let hints = HeaderMap::from_iter([(header::LINK, style)]);
+    ///     let _ = request.send_interim(StatusCode::EARLY_HINTS, &hints);
+    ///     Response::new("what takes a while to make")
+    /// }
+    /// ```
+    pub fn send_interim(&self, status: StatusCode, fields: &HeaderMap) -> io::Result<bool> {
+        if !matches!(status.as_u16(), 102..=199) {
+            let detail = format!("a handler cannot send {status} before its answer");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, detail));
+        }
+        if self.version() == Version::HTTP_10 {
+            return Ok(false);
+        }
+        let mut head = Vec::new();
+        tayet_http1::encode_interim(status, fields, &mut head);
+        let interim = match self.interims {
+            InterimPath::Socket => self.peer.send_interim(self.exchange, &head)?,
+            InterimPath::BehindAnswers => self.extras().held_interims.hold(&head),
+        };
+        Ok(interim == Interim::Sent)
+    }
+
     /// Answers later, from any thread. What the handler returns is then not sent.
     ///
     /// # Examples
@@ -303,6 +351,15 @@ impl Request {
 
     pub(crate) fn exchange(&self) -> u32 {
         self.exchange
+    }
+
+    pub(crate) fn interims(&self) -> InterimPath {
+        self.interims
+    }
+
+    /// Interim responses that wait for the answer.
+    pub(crate) fn take_held_interims(&self) -> Vec<u8> {
+        self.extras.get().map_or_else(Vec::new, |extras| extras.held_interims.take())
     }
 
     /// The head, to be used again; what the handler left of the body is let go.
@@ -382,8 +439,9 @@ impl RequestBuilder {
         let limits = crate::Limits::default();
         tayet_http1::Connection::new().receive_head(&mut self.head.as_bytes(), &mut head, &limits.head())?;
         let body = RequestBody::whole(self.body, None);
-        let mut request =
-            Request::new(head, Arc::new(Peer::unconnected()), self.found, 0, limits.max_body_bytes, body);
+        let peer = Arc::new(Peer::unconnected());
+        let (interims, max_body_bytes) = (InterimPath::Socket, limits.max_body_bytes);
+        let mut request = Request::new(head, peer, self.found, 0, max_body_bytes, body, interims);
         if let Some(remote) = self.remote {
             request.set_remote_addr(remote);
         }

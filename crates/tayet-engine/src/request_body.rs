@@ -10,12 +10,13 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tayet_http1::Refusal;
 
+use crate::interim::Interim;
 use crate::mailbox::Message;
 use crate::peer::Peer;
-use crate::sync::{Condvar, Mutex, lock, wait};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
 
-/// How long a 100 (25 bytes, on a connection with nothing else to send) may take to be sent.
-const CONTINUE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take nothing that waits for a 100.
+const CONTINUE_TIMEOUT_MS: u64 = 10_000;
 /// Memory that is set aside for a body by what its head says of it; more only when it has come.
 const MAX_RESERVED_BYTES: usize = 256 * 1024;
 
@@ -68,8 +69,8 @@ impl RequestBody {
         Self { trailers, ..Self::of(source) }
     }
 
-    pub(crate) fn arriving(pipe: Arc<BodyPipe>, peer: Arc<Peer>) -> Self {
-        Self::of(Source::Arriving(PipeReader { pipe, peer }))
+    pub(crate) fn arriving(pipe: Arc<BodyPipe>, peer: Arc<Peer>, exchange: u32) -> Self {
+        Self::of(Source::Arriving(PipeReader { pipe, peer, exchange }))
     }
 
     pub(crate) fn from_reader(reader: impl Read + Send + 'static) -> Self {
@@ -136,7 +137,12 @@ impl RequestBody {
     #[cfg(all(test, not(loom)))]
     pub(crate) fn try_read(&mut self, into: &mut [u8]) -> Result<Option<usize>, BodyError> {
         let Source::Arriving(reader) = &mut self.source else { return self.read_some(into).map(Some) };
-        let arrived = reader.take_arrived(&mut lock(&reader.pipe.state), into)?;
+        let mut state = lock(&reader.pipe.state);
+        let arrived = reader.take_arrived(&mut state, into)?;
+        if arrived.is_none() && state.awaits_continue {
+            state = reader.invite(state)?;
+        }
+        drop(state);
         Ok(match arrived {
             Some(Arrived::Bytes(count)) => Some(count),
             Some(Arrived::End(trailers)) => {
@@ -373,6 +379,7 @@ impl BodyPipe {
 struct PipeReader {
     pipe: Arc<BodyPipe>,
     peer: Arc<Peer>,
+    exchange: u32,
 }
 
 enum Arrived {
@@ -390,11 +397,11 @@ impl PipeReader {
             if let Some(arrived) = self.take_arrived(&mut state, into)? {
                 return Ok(arrived);
             }
-            state = wait(&self.pipe.changed, state);
+            state = if state.awaits_continue { self.invite(state)? } else { wait(&self.pipe.changed, state) };
         }
     }
 
-    /// Takes what is there. `None` when nothing is; a client that waits for a 100 then has it.
+    /// Takes what is there; `None` when nothing is.
     fn take_arrived(&self, state: &mut PipeState, into: &mut [u8]) -> Result<Option<Arrived>, BodyError> {
         if !state.arrived.is_empty() {
             let count = state.arrived.read(into).unwrap_or(0);
@@ -405,14 +412,21 @@ impl PipeReader {
             return Ok(Some(Arrived::Bytes(count)));
         }
         match &mut state.end {
-            Some(Ok(trailers)) => return Ok(Some(Arrived::End(trailers.take()))),
-            Some(Err(error)) => return Err(*error),
-            None => {}
+            Some(Ok(trailers)) => Ok(Some(Arrived::End(trailers.take()))),
+            Some(Err(error)) => Err(*error),
+            None => Ok(None),
         }
-        if std::mem::take(&mut state.awaits_continue) {
-            self.send_continue()?;
-        }
-        Ok(None)
+    }
+
+    /// Sends the 100 that the client waits for. The loop, which may have something for the pipe, does not wait for that.
+    fn invite<'p>(
+        &'p self,
+        mut state: MutexGuard<'p, PipeState>,
+    ) -> Result<MutexGuard<'p, PipeState>, BodyError> {
+        state.awaits_continue = false;
+        drop(state);
+        self.send_continue().map_err(|_| BodyError::Disconnected)?;
+        Ok(lock(&self.pipe.state))
     }
 
     fn known_bytes(&self) -> u64 {
@@ -420,18 +434,10 @@ impl PipeReader {
         state.expected_bytes.unwrap_or(0) + state.arrived.len() as u64
     }
 
-    /// The handler's thread has the right to write while the exchange is its own; nothing else waits to be sent then.
-    fn send_continue(&self) -> Result<(), BodyError> {
-        let Some(socket) = self.peer.socket() else { return Ok(()) };
-        let mut rest = tayet_http1::CONTINUE;
-        while !rest.is_empty() {
-            match socket.send(rest, &[]) {
-                Ok(count) => rest = &rest[count..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    socket.wait_writable(CONTINUE_TIMEOUT).map_err(|_| BodyError::Disconnected)?
-                }
-                Err(_) => return Err(BodyError::Disconnected),
-            }
+    fn send_continue(&self) -> io::Result<()> {
+        while self.peer.send_interim(self.exchange, tayet_http1::CONTINUE)? == Interim::NotNow {
+            let Some(socket) = self.peer.socket() else { break };
+            socket.wait_writable(Duration::from_millis(CONTINUE_TIMEOUT_MS))?;
         }
         Ok(())
     }
@@ -455,7 +461,7 @@ mod tests {
 
     fn pipe(expected: Option<u64>) -> (Arc<BodyPipe>, RequestBody) {
         let pipe = Arc::new(BodyPipe::new(8, expected, false));
-        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::new(Peer::unconnected()));
+        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::new(Peer::unconnected()), 1);
         (pipe, body)
     }
 

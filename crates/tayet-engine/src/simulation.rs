@@ -9,6 +9,7 @@ mod conversation;
 mod deadlines;
 mod draining;
 mod endings;
+mod hints;
 mod sockets;
 mod stage;
 

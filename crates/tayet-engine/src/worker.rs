@@ -21,6 +21,7 @@ use crate::clock::DateCache;
 use crate::connection::Answer;
 use crate::event_loop::{Due, DuePlace, Loop, Step};
 use crate::handling::{Handling, SocketEvent};
+use crate::interim::InterimPath;
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
@@ -212,7 +213,7 @@ impl Worker {
     pub(crate) fn run(&mut self, job: Job) -> Option<Report> {
         match job {
             Job::Call(call) => self.call(*call),
-            Job::Write(write) => self.write(*write),
+            Job::Write(write) => Some(self.write(*write)),
             Job::Events(events) => {
                 self.handle_events(*events);
                 None
@@ -260,13 +261,10 @@ impl Worker {
     }
 
     /// Writes the body of a response whose handler ran on its loop.
-    fn write(&mut self, job: WriteBody) -> Option<Report> {
+    fn write(&mut self, job: WriteBody) -> Report {
         let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
-        if !peer.claim(exchange) {
-            return None;
-        }
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
-        Some(Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() })
+        Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() }
     }
 
     /// Calls a socket's handler for each of some events, one after another.
@@ -362,14 +360,16 @@ fn lend<R>(
     (result, slot.reclaim(published))
 }
 
-/// The answer of a handler that lost its loop goes by the loop's mailbox, as does one that begins a session.
+/// The answer of a handler that lost its loop goes by the loop's mailbox, as does one that begins a session. Nobody answers
+/// before the loop does, so it is the loop that claims it.
 pub(crate) fn answer_late(request: Request, response: Response) {
     if request.is_deferred() {
         return;
     }
     let peer = Arc::clone(request.peer());
     let exchange = request.exchange();
-    let request = response.body().is_session().then_some(request);
+    let request =
+        (response.body().is_session() || request.interims() == InterimPath::BehindAnswers).then_some(request);
     let answer = Box::new(Answer { response, request });
     peer.tell_loop(Message::Answer { token: peer.token, exchange, answer });
 }

@@ -94,4 +94,4 @@ pub use limits::{
     MAX_HEADERS_CEILING, MAX_LEADING_EMPTY_LINES, MAX_TRAILER_BYTES, MAX_TRAILERS,
 };
 pub use refusal::Refusal;
-pub use response::{CONTINUE, ResponseHead, ResponseLength};
+pub use response::{CONTINUE, ResponseHead, ResponseLength, encode_interim};

@@ -8,6 +8,26 @@ use crate::Date;
 /// The interim response that lets a client send its body (RFC 9110 section 15.2.1).
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
+/// Adds an interim response (RFC 9110 section 15.2) to `out`: a head alone, which another one follows. HTTP/1.0 knows none.
+///
+/// Of the fields, Connection, Keep-Alive, Transfer-Encoding and Content-Length are left out.
+///
+/// ```
+/// use http::{HeaderMap, StatusCode};
+///
+/// let fields = HeaderMap::from_iter([(http::header::LINK, "</a.css>; rel=preload".parse()?)]);
+/// let mut out = Vec::new();
+/// tayet_http1::encode_interim(StatusCode::EARLY_HINTS, &fields, &mut out);
+/// assert_eq!(out, b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n");
+/// # Ok::<(), http::header::InvalidHeaderValue>(())
+/// ```
+pub fn encode_interim(status: StatusCode, fields: &HeaderMap, out: &mut Vec<u8>) {
+    debug_assert!(status.is_informational(), "{status} is no interim status");
+    encode_status_line(status, out);
+    encode_fields(fields, out);
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
 /// Room for the lines that the server writes itself, so that `out` grows once.
 const OWN_LINES_BYTES: usize = 192;
 
@@ -84,27 +104,19 @@ impl ResponseHead<'_> {
         if self.status == StatusCode::OK {
             out.extend_from_slice(self.date.ok_start());
         } else {
-            self.encode_status_line(out);
+            encode_status_line(self.status, out);
             out.extend_from_slice(self.date.line());
         }
     }
 
     #[inline(never)]
     fn encode_start_with_fields(&self, fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {
-        self.encode_status_line(out);
+        encode_status_line(self.status, out);
         let seen = encode_fields(fields, out);
         if !seen.date {
             out.extend_from_slice(self.date.line());
         }
         seen
-    }
-
-    #[inline(never)]
-    fn encode_status_line(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(self.status.as_str().as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(self.status.canonical_reason().unwrap_or_default().as_bytes());
     }
 
     /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other:
@@ -142,6 +154,14 @@ impl ResponseHead<'_> {
             ResponseLength::UntilClose | ResponseLength::None => out.extend_from_slice(b"\r\n\r\n"),
         }
     }
+}
+
+#[inline(never)]
+fn encode_status_line(status: StatusCode, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
 }
 
 /// The Content-Length line and the head's end. Up to four digits, as most lengths have, come with what stands

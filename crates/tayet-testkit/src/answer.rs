@@ -31,6 +31,11 @@ impl Answer {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// Whether it is an interim response that nobody waits for: any but `100 Continue`.
+    pub fn is_hint(&self) -> bool {
+        matches!(self.status, 102..=199)
+    }
+
     /// Whether the server says that it closes the connection behind this answer.
     pub fn closes(&self) -> bool {
         self.field("connection") == Some("close")

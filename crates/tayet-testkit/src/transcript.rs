@@ -36,8 +36,8 @@ impl End {
 }
 
 impl Transcript {
-    /// The whole answers, in order. `is_head` says of each, by its number among all (interim ones count), whether a HEAD
-    /// asked for it.
+    /// The whole answers, in order. `is_head` says of each, by its number among all (`100 Continue` counts, other interim
+    /// ones don't), whether a HEAD asked for it.
     ///
     /// # Errors
     ///
@@ -45,8 +45,10 @@ impl Transcript {
     pub fn answers(&self, is_head: impl Fn(usize) -> bool) -> Result<Vec<Answer>, MalformedAnswer> {
         let mut answers = Vec::new();
         let mut rest = &self.bytes[..];
-        while let Some((answer, length)) = Answer::parse(rest, is_head(answers.len()), self.end.is_some())? {
+        let mut number = 0;
+        while let Some((answer, length)) = Answer::parse(rest, is_head(number), self.end.is_some())? {
             rest = &rest[length..];
+            number += usize::from(!answer.is_hint());
             answers.push(answer);
         }
         Ok(answers)
@@ -62,11 +64,11 @@ impl Transcript {
         self.arrivals.push((at, self.bytes.len()));
     }
 
-    /// How many whole answers have come, none of them to HEAD; what is not HTTP ends the count.
+    /// How many whole answers have come that are no hints, none of them to HEAD; what is not HTTP ends the count.
     pub(crate) fn whole_answers(&mut self) -> usize {
         let (count, at) = &mut self.whole;
-        while let Ok(Some((_, length))) = Answer::parse(&self.bytes[*at..], false, self.end.is_some()) {
-            *count += 1;
+        while let Ok(Some((answer, length))) = Answer::parse(&self.bytes[*at..], false, self.end.is_some()) {
+            *count += usize::from(!answer.is_hint());
             *at += length;
         }
         *count

@@ -12,7 +12,7 @@ use crate::store::Provisional;
 use crate::upload_error::UploadError;
 use crate::wanted_checksum::{Sums, WantedChecksum};
 use crate::workshop::Workshop;
-use crate::{StoreError, StoredUpload};
+use crate::{StoreError, StoredUpload, Upload};
 
 /// How much of a body is in memory at a time, beside what waits in the connection's own buffer.
 const COPY_BUFFER_BYTES: usize = 64 * 1024;
@@ -65,12 +65,30 @@ impl<'w> Intake<'w> {
         body: &mut dyn Source,
         wanted: &WantedChecksum,
     ) -> Result<(), UploadError> {
+        self.append_reporting(lease, body, wanted, &mut |_| {})
+    }
+
+    /// The same; `report` learns each offset that is reached.
+    pub(crate) fn append_reporting(
+        &self,
+        lease: &Lease<'_>,
+        body: &mut dyn Source,
+        wanted: &WantedChecksum,
+        report: &mut dyn FnMut(u64),
+    ) -> Result<(), UploadError> {
         let is_provisional = *wanted != WantedChecksum::None;
         if is_provisional {
             lease.with(|stored| provisional(stored)?.begin())?;
         }
-        let received =
-            self.receive(body, wanted, |bytes| lease.with(|stored| Ok(self.append_part(stored, bytes)))?);
+        let received = self.receive(body, wanted, |bytes| {
+            let (offset, news) = lease.with(|stored| Ok(self.append_part(stored, bytes)))??;
+            // The upload is free again: nobody waits for it while a hook or a client takes its time.
+            if let Some(upload) = news {
+                self.workshop.hooks.progress(&upload, offset);
+            }
+            report(offset);
+            Ok(())
+        });
         if is_provisional {
             lease.with(|stored| {
                 let provisional = provisional(stored)?;
@@ -115,7 +133,12 @@ impl<'w> Intake<'w> {
         Ok(flushed?)
     }
 
-    fn append_part(&self, stored: &mut dyn StoredUpload, bytes: &[u8]) -> Result<(), UploadError> {
+    /// The offset that is reached, and the upload if its progress is news.
+    fn append_part(
+        &self,
+        stored: &mut dyn StoredUpload,
+        bytes: &[u8],
+    ) -> Result<(u64, Option<Upload>), UploadError> {
         let before = stored.offset();
         let after = before + bytes.len() as u64;
         if stored.upload().length.is_some_and(|length| after > length) {
@@ -123,10 +146,8 @@ impl<'w> Intake<'w> {
         }
         self.workshop.check_length(after)?;
         stored.append(bytes)?;
-        if before / PROGRESS_INTERVAL_BYTES != after / PROGRESS_INTERVAL_BYTES {
-            self.workshop.hooks.progress(stored.upload(), after);
-        }
-        Ok(())
+        let is_news = before / PROGRESS_INTERVAL_BYTES != after / PROGRESS_INTERVAL_BYTES;
+        Ok((after, is_news.then(|| stored.upload().clone())))
     }
 
     fn with_ranges(

@@ -33,8 +33,6 @@
 //!
 //! # Not here yet
 //!
-//! The interim responses (104) of the IETF's draft, which the server cannot send from a handler: a client learns where its
-//! upload is from the final answer, so it creates it with `Upload-Complete: ?0` first if it wants to resume that request too.
 //! The draft lets a length that has been reached be unfinished until the client says so; here it is finished then.
 
 mod active;

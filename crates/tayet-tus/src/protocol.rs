@@ -3,4 +3,5 @@
 pub(crate) mod ietf;
 pub(crate) mod plain;
 pub(crate) mod range;
+mod resumption;
 pub(crate) mod tus;

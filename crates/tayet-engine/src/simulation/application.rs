@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tayet_http1::Head;
 use tayet_testkit::{Random, SimulatedNet};
 
@@ -16,6 +16,9 @@ use crate::{
 
 /// How long the client of [`Kind::Hasty`] waits for its handler.
 pub(super) const HASTY_TIMEOUT_MS: u64 = 500;
+
+/// The field of a hint that has the body of the answer.
+pub(super) const HINT: &str = "x-answer";
 
 /// How long [`Kind::Deferred`] puts its answer off, at most.
 const MAX_DEFERRAL: Duration = Duration::from_millis(20);
@@ -30,8 +33,10 @@ pub(super) enum Kind {
     Blocking,
     /// The same, from a handler that is pinned to its loop.
     Pinned,
-    /// The same, from a route with a time-out.
+    /// The same, from a route with a time-out, behind a hint.
     Hasty,
+    /// The same, behind `size` hints, of which each tells what the answer will be.
+    Hinted,
     /// `size` bytes.
     Sized,
     /// `size` bytes that are written while they are sent, in chunks.
@@ -57,11 +62,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
         Self::Hasty,
+        Self::Hinted,
         Self::Sized,
         Self::Written,
         Self::WrittenSized,
@@ -86,7 +92,9 @@ impl Kind {
     /// What a client is to get for `body`: the status and the body of the answer.
     pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
         match self {
-            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Ignoring => (200, plain(tag)),
+            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Hinted | Self::Ignoring => {
+                (200, plain(tag))
+            }
             Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
             Self::Socket | Self::Topic => (101, Vec::new()),
@@ -159,6 +167,11 @@ impl Service for Application {
                 let diarist = Diarist { tag, topic: kind == Kind::Topic, diary: Arc::clone(&self.diary) };
                 Response::web_socket(Arc::new(diarist), WebSocketOptions::default())
             }
+            Kind::Hasty | Kind::Hinted => {
+                let hints = if kind == Kind::Hinted { size } else { 1 };
+                (0..hints).for_each(|_| hint(request, tag));
+                Response::new(plain(tag))
+            }
             // Unwinds without the message that a panic prints.
             Kind::Panicking => std::panic::resume_unwind(Box::new("as asked")),
             _ => Response::new(plain(tag)).with_status(StatusCode::OK),
@@ -172,6 +185,13 @@ fn parse(path: &str) -> (Kind, u64, usize) {
     let name = part();
     let kind = Kind::ALL.into_iter().find(|kind| format!("{kind:?}") == name).expect("a known kind");
     (kind, part().parse().expect("a tag"), part().parse().expect("a size"))
+}
+
+/// Tells the client what the answer will be. One that has gone, or takes nothing, is not told.
+fn hint(request: &Request, tag: u64) {
+    let told = HeaderValue::from_bytes(&plain(tag)).expect("visible ASCII");
+    let fields = HeaderMap::from_iter([(HeaderName::from_static(HINT), told)]);
+    let _ = request.send_interim(StatusCode::EARLY_HINTS, &fields);
 }
 
 fn plain(tag: u64) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tayet_testkit::{Answer, Client, End, Random, Reading, Transcript};
 
-use super::application::{Kind, pattern};
+use super::application::{HINT, Kind, pattern};
 
 /// A client's requests, and how it ends.
 #[derive(Clone, Debug)]
@@ -194,7 +194,8 @@ impl Conversation {
     pub(super) fn check_answers(&self, transcript: &Transcript) -> (usize, Vec<Answer>) {
         let expected = self.expected();
         let answers = transcript.answers(|at| expected.get(at).is_some_and(|(_, _, is_head)| *is_head));
-        let mut answers = answers.unwrap_or_else(|error| panic!("{error}\n{}", self.describe()));
+        let answers = answers.unwrap_or_else(|error| panic!("{error}\n{}", self.describe()));
+        let mut answers = self.without_hints(answers);
         let refused = answers.split_off(expected.len().min(answers.len()));
         for (at, (answer, (status, body, is_head))) in answers.iter().zip(&expected).enumerate() {
             let is_right = answer.status == *status && (*is_head || answer.body == *body);
@@ -209,6 +210,28 @@ impl Conversation {
         let may_be_refused = matches!(self.ending, Ending::Refused(..) | Ending::CutShort(_));
         assert!(refused.len() <= usize::from(may_be_refused), "more than was asked: {}", self.describe());
         (answers.len(), refused)
+    }
+
+    /// The answers without the hints, each of which must stand before the answer that it tells of.
+    fn without_hints(&self, all: Vec<Answer>) -> Vec<Answer> {
+        let expected = self.expected();
+        let mut answers = Vec::new();
+        for answer in all {
+            if !answer.is_hint() {
+                answers.push(answer);
+                continue;
+            }
+            let of_answer = expected.get(answers.len()).map(|(_, body, _)| *body);
+            let told = answer.field(HINT).map(str::as_bytes);
+            assert!(
+                told == of_answer,
+                "a hint stands before answer {}: {}\n{}",
+                answers.len(),
+                tell(&answer),
+                self.describe()
+            );
+        }
+        answers
     }
 
     /// The answers that are due: status, body, and whether HEAD asks, so that the body is not sent.
@@ -238,6 +261,8 @@ impl Asked {
             Kind::Blocking,
             Kind::Pinned,
             Kind::Hasty,
+            Kind::Hinted,
+            Kind::Hinted,
             Kind::Sized,
             Kind::Sized,
             Kind::Written,
@@ -255,6 +280,7 @@ impl Asked {
         let tag = random.within(1..=u64::from(u32::MAX));
         let size = match kind {
             Kind::Written | Kind::WrittenSized => random.size(0..=40_000),
+            Kind::Hinted => random.size(0..=3),
             _ => *random.pick(&[0, 1, 100, 5_000, 17_000, 90_000]),
         };
         let is_head = is_pipelined && !kind.takes_body() && random.chance(100);

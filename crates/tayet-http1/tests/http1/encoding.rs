@@ -3,7 +3,9 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, Version};
-use tayet_http1::{CONTINUE, Date, ResponseHead, ResponseLength, encode_chunk, encode_last_chunk};
+use tayet_http1::{
+    CONTINUE, Date, ResponseHead, ResponseLength, encode_chunk, encode_interim, encode_last_chunk,
+};
 
 fn date() -> Date {
     Date::from(UNIX_EPOCH + Duration::from_secs(784_111_777))
@@ -196,6 +198,15 @@ fn the_last_chunk_carries_the_trailers_that_may_come_there() {
 }
 
 #[test]
-fn continue_is_a_whole_response() {
-    assert_eq!(CONTINUE, b"HTTP/1.1 100 Continue\r\n\r\n");
+fn an_interim_response_is_a_head_without_framing() {
+    let fields = fields(&[("location", "/a"), ("content-length", "5"), ("transfer-encoding", "chunked")]);
+    let mut out = b"before ".to_vec();
+    encode_interim(StatusCode::from_u16(104).unwrap(), &fields, &mut out);
+    assert_eq!(
+        out, b"before HTTP/1.1 104 \r\nlocation: /a\r\n\r\n",
+        "a status that has no reason phrase yet"
+    );
+    let mut out = Vec::new();
+    encode_interim(StatusCode::CONTINUE, &HeaderMap::new(), &mut out);
+    assert_eq!(out, CONTINUE);
 }

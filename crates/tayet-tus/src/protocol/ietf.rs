@@ -5,6 +5,7 @@ use serde_json::json;
 use tayet::http::header;
 use tayet::{BodyError, HeaderValue, IntoResponse, Method, Request, Response, StatusCode};
 
+use super::resumption::Resumption;
 use crate::active::{Lease, Session};
 use crate::asked::{Target, collection_path};
 use crate::fields::{boolean, has_body, http_date, is_media_type, number, parameter, set};
@@ -20,6 +21,8 @@ pub(crate) const MEDIA_TYPE: &str = "application/partial-upload";
 const INCONSISTENT_LENGTH: &str =
     "https://iana.org/assignments/http-problem-types#inconsistent-upload-length";
 const MISMATCHING_OFFSET: &str = "https://iana.org/assignments/http-problem-types#mismatching-upload-offset";
+/// What says that uploads can be resumed where nothing limits them.
+const NO_LIMIT: &str = "min-size=0";
 const OTHER_LENGTH: &str = "the upload's length is another than was said before";
 
 /// A state of the draft that clients were built for, as `Upload-Draft-Interop-Version` names it.
@@ -46,7 +49,7 @@ impl InteropVersion {
         }
     }
 
-    fn number(self) -> &'static str {
+    pub(crate) fn number(self) -> &'static str {
         match self {
             Self::V3 => "3",
             Self::V5 => "5",
@@ -136,7 +139,7 @@ fn refuse(workshop: &Workshop, error: &UploadError) -> Option<Response> {
 fn options(workshop: &Workshop) -> Response {
     let mut response = Response::empty(StatusCode::NO_CONTENT);
     set(&mut response, "accept-patch", MEDIA_TYPE);
-    limits(workshop, None).into_iter().for_each(|limits| set(&mut response, "upload-limit", limits));
+    set(&mut response, "upload-limit", limits(workshop, None).unwrap_or_else(|| NO_LIMIT.to_owned()));
     response
 }
 
@@ -154,9 +157,16 @@ fn create(
     let upload = Upload::new(Kind::Sequence, length, metadata(request, target))?;
     let intake = workshop.intake(request)?;
     let session = workshop.create(upload, request)?;
+    let location = format!("{}/{}", collection_path(request, target), session.id());
+    let mut body = request.take_body();
+    let mut resumption = Resumption::new(request, version);
+    if !body.is_whole() {
+        let limits = limits_said(workshop, &workshop.status(&session)?, version);
+        resumption.announce(&location, limits.as_deref());
+    }
     let lease = workshop.lease(&session)?;
-    let received = intake.append(&lease, request.stream(), &WantedChecksum::None);
-    match received {
+    let report = &mut |offset| resumption.report(offset);
+    match intake.append_reporting(&lease, &mut body, &WantedChecksum::None, report) {
         Ok(()) => complete(workshop, &session, &lease, is_last)?,
         // The client learns where to go on if it still listens.
         Err(UploadError::Body(BodyError::Disconnected | BodyError::TooSlow)) => {}
@@ -168,7 +178,7 @@ fn create(
     }
     let status = workshop.status(&session)?;
     let mut response = described(workshop, &status, version).with_status(StatusCode::CREATED);
-    set(&mut response, "location", format!("{}/{}", collection_path(request, target), session.id()));
+    set(&mut response, "location", location);
     Ok(response)
 }
 
@@ -259,7 +269,10 @@ fn append(
     }
     learn_length(workshop, &lease, &status, said_length(request, offset, is_last)?)?;
     if has_body(request) {
-        let received = intake.append(&lease, request.stream(), &WantedChecksum::None);
+        let mut body = request.take_body();
+        let mut resumption = Resumption::new(request, version);
+        let report = &mut |offset| resumption.report(offset);
+        let received = intake.append_reporting(&lease, &mut body, &WantedChecksum::None, report);
         received.map_err(|error| if_too_long(error, &status))?;
     }
     complete(workshop, &session, &lease, is_last)?;
@@ -302,6 +315,11 @@ fn cancel(workshop: &Workshop, request: &Request, target: &Target) -> Result<Res
     Ok(Response::empty(StatusCode::NO_CONTENT))
 }
 
+/// What an upload may cost, as far as this version has a field for it.
+fn limits_said(workshop: &Workshop, status: &Status, version: InteropVersion) -> Option<String> {
+    limits(workshop, Some(status)).filter(|_| version >= InteropVersion::V6)
+}
+
 fn described(workshop: &Workshop, status: &Status, version: InteropVersion) -> Response {
     let mut response = Response::empty(StatusCode::NO_CONTENT);
     set(&mut response, "upload-offset", status.offset.to_string());
@@ -309,9 +327,7 @@ fn described(workshop: &Workshop, status: &Status, version: InteropVersion) -> R
     if let Some(length) = status.upload.length {
         set(&mut response, "upload-length", length.to_string());
     }
-    if version >= InteropVersion::V6
-        && let Some(limits) = limits(workshop, Some(status))
-    {
+    if let Some(limits) = limits_said(workshop, status, version) {
         set(&mut response, "upload-limit", limits);
     }
     if let Some(expires) = status.expires {
