@@ -31,6 +31,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet-engine", Layer::Engine),
     ("tayet", Layer::Facade),
     ("tayet-tus", Layer::Product),
+    ("tayet-mongo", Layer::Product),
     ("tayet-wsgi", Layer::Product),
     ("tayet-cli", Layer::Command),
     ("tayet-testkit", Layer::Testkit),

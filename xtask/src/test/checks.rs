@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::needs::{CargoTool, Need};
-use crate::process::{Runner, output_of};
+use super::needs::{CargoTool, GoTool, Need};
+use crate::process::{Runner, output_of, succeeds};
 use crate::workspace::Workspace;
 use crate::{bench, conformance, layers, tidy};
 
@@ -83,6 +83,17 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &[Need::Apt("curl"), Need::Apt("wrk"), Need::PythonPackages("tests/wire/requirements.txt")],
         too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
         run: wire,
+    },
+    Check {
+        name: "mongo",
+        headline: "MongoDB collections, with a server of its wire protocol and a wire that fails",
+        needs: &[
+            Need::Go(GoTool::FERRETDB),
+            Need::Go(GoTool::TOXIPROXY),
+            Need::PythonPackages("tests/wire/requirements.txt"),
+        ],
+        too_slow_for_fast: Some("builds FerretDB and waits for breakers to close again"),
+        run: mongo,
     },
     Check {
         name: "wsgi",
@@ -170,9 +181,25 @@ fn doc(workspace: &Workspace, runner: &Runner) -> Verdict {
 
 fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
     build_programs(workspace, runner)?;
+    wire_tests(workspace, runner, "not mongo")
+}
+
+/// Runs those of the wire tests whose marks fit.
+fn wire_tests(workspace: &Workspace, runner: &Runner, marks: &str) -> Verdict {
     let mut pytest = Command::new(workspace.path(".venv/bin/python"));
-    pytest.args(["-m", "pytest", "tests/wire"]).current_dir(workspace.root());
+    pytest.args(["-m", "pytest", "tests/wire", "-m", marks]).current_dir(workspace.root());
     run(runner, &mut pytest)
+}
+
+fn mongo(workspace: &Workspace, runner: &Runner) -> Verdict {
+    if !GoTool::can_be_built() {
+        return Ok(Some("all of it, which needs FerretDB: there is no Go to build it with".to_owned()));
+    }
+    cargo(workspace, runner, &["test", "-p", "tayet-mongo", "--", "--ignored"])?;
+    build_programs(workspace, runner)?;
+    wire_tests(workspace, runner, "mongo")?;
+    let has_mongod = succeeds(Command::new("mongod").arg("--version"));
+    Ok((!has_mongod).then(|| "transactions, which FerretDB has not: there is no mongod here".to_owned()))
 }
 
 fn wsgi(workspace: &Workspace, runner: &Runner) -> Verdict {

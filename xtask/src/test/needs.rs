@@ -27,6 +27,8 @@ pub(super) enum Need {
     NodeModules(&'static str),
     /// A subcommand of cargo that is built from source.
     Cargo(CargoTool),
+    /// A server that is written in Go; without Go there is none, and the check says what it leaves out.
+    Go(GoTool),
 }
 
 /// A subcommand of cargo, at the version that the checks were written for.
@@ -34,6 +36,15 @@ pub(super) enum Need {
 pub(super) struct CargoTool {
     package: &'static str,
     version: &'static str,
+}
+
+/// A program that is built from source by a Go module of the repository, which pins its version.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GoTool {
+    name: &'static str,
+    /// The directory of the module.
+    module: &'static str,
+    package: &'static str,
 }
 
 /// Installs those of `needs` that are missing.
@@ -51,6 +62,7 @@ pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<N
             Need::PythonPackages(requirements) => installer.install_python_packages(requirements)?,
             Need::NodeModules(directory) => installer.install_node_modules(directory)?,
             Need::Cargo(tool) => installer.install_tool(*tool)?,
+            Need::Go(tool) => installer.build_go_tool(*tool)?,
         }
     }
     Ok(())
@@ -78,6 +90,20 @@ impl CargoTool {
 
     fn is_shown_by(self, version_line: &str) -> bool {
         version_line.split_whitespace().any(|word| word == self.version)
+    }
+}
+
+impl GoTool {
+    pub(super) const FERRETDB: Self = Self { name: "ferretdb", module: "tests/mongo/ferretdb", package: "." };
+    pub(super) const TOXIPROXY: Self = Self {
+        name: "toxiproxy",
+        module: "tests/mongo/toxiproxy",
+        package: "github.com/Shopify/toxiproxy/v2/cmd/server",
+    };
+
+    /// Whether there is a Go to build anything with.
+    pub(super) fn can_be_built() -> bool {
+        succeeds(Command::new("go").arg("version"))
     }
 }
 
@@ -156,6 +182,17 @@ impl Installer<'_> {
         Ok(())
     }
 
+    fn build_go_tool(&self, tool: GoTool) -> anyhow::Result<()> {
+        if !GoTool::can_be_built() {
+            println!("install: {} CANNOT BE BUILT: there is no Go here", tool.name);
+            return Ok(());
+        }
+        let mut go = Command::new("go");
+        // Go itself knows what of it has changed since it was last built.
+        go.args(["build", "-trimpath", "-o"]).arg(self.workspace.path("target/tools/bin").join(tool.name));
+        self.run(go.arg(tool.package).current_dir(self.workspace.path(tool.module)))
+    }
+
     fn run(&self, command: &mut Command) -> anyhow::Result<()> {
         self.runner
             .run(command, Duration::from_secs(INSTALL_LIMIT_MINUTES * 60))
@@ -194,6 +231,15 @@ mod tests {
         let workspace = Workspace::here().unwrap();
         let path = CargoTool::search_path(&workspace).into_string().unwrap();
         assert!(path.starts_with(workspace.path("target/tools/bin:").to_str().unwrap()), "{path}");
+    }
+
+    #[test]
+    fn every_go_tool_has_a_module_that_pins_it() {
+        let workspace = Workspace::here().unwrap();
+        for tool in [GoTool::FERRETDB, GoTool::TOXIPROXY] {
+            let module = workspace.path(tool.module);
+            assert!(module.join("go.mod").is_file() && module.join("go.sum").is_file(), "{}", tool.name);
+        }
     }
 
     #[test]
