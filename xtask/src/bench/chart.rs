@@ -76,21 +76,21 @@ struct Plan {
     scale: Scale,
     decimals: usize,
     best_is_high: bool,
-    value: fn(&Results, &Row) -> Option<f64>,
-    part: fn(&Row) -> Option<f64>,
+    value: Value,
+    /// What is drawn lighter.
+    part: Option<Figure>,
+}
+
+#[derive(Clone, Copy)]
+enum Value {
+    Median(Figure),
+    /// To what the scenario's ratios are taken to.
+    Ratio(Figure),
+    PercentOfBound,
 }
 
 const PLANS: &[Plan] = &[
-    Plan {
-        scenario: "hello-64",
-        title: "CPU µs a request: hello, 64 connections",
-        note: "less is better; the paler part is user space, the rest the kernel's",
-        scale: Scale::Linear,
-        decimals: 1,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::CpuUsPerRequest).copied(),
-        part: |row| row.medians.get(&Figure::UserUsPerRequest).copied(),
-    },
+    cpu("hello-64", "CPU µs a request: hello, 64 connections", 1, REQUESTS),
     Plan {
         scenario: "pipelined",
         title: "Requests/s over the bare loop: 16 pipelined",
@@ -98,10 +98,8 @@ const PLANS: &[Plan] = &[
         scale: Scale::Linear,
         decimals: 2,
         best_is_high: true,
-        value: |_, row| {
-            if row.over.is_none() { Some(1.0) } else { row.ratios.get(&Figure::RequestsPerSecond).copied() }
-        },
-        part: |_| None,
+        value: Value::Ratio(Figure::RequestsPerSecond),
+        part: None,
     },
     Plan {
         scenario: "sleep-100",
@@ -110,63 +108,91 @@ const PLANS: &[Plan] = &[
         scale: Scale::Linear,
         decimals: 1,
         best_is_high: true,
-        value: |results, row| {
-            let rps = row.medians.get(&Figure::RequestsPerSecond)?;
-            Some(100.0 * rps / results.bound_requests_per_second?)
-        },
-        part: |_| None,
+        value: Value::PercentOfBound,
+        part: None,
     },
-    Plan {
-        scenario: "mixed",
-        title: "p99 µs of a fast route while 64 connections sleep",
-        note: "less is better; logarithmic; 2,000 requests/s, counted from when they were due",
-        scale: Scale::Logarithmic,
-        decimals: 0,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::P99Us).copied(),
-        part: |_| None,
-    },
-    Plan {
-        scenario: "memory",
-        title: "Bytes an idle connection",
-        note: "less is better; logarithmic; over 10,000 connections",
-        scale: Scale::Logarithmic,
-        decimals: 0,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::BytesPerIdleConnection).copied(),
-        part: |_| None,
-    },
-    Plan {
-        scenario: "websockets-echo-64",
-        title: "CPU µs a message: WebSocket echo, 64 sockets",
-        note: "less is better; the paler part is user space, the rest the kernel's",
-        scale: Scale::Linear,
-        decimals: 1,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::CpuUsPerMessage).copied(),
-        part: |row| row.medians.get(&Figure::UserUsPerMessage).copied(),
-    },
-    Plan {
-        scenario: "websockets-fanout",
-        title: "CPU µs a delivery: publications to 10,000 WebSockets",
-        note: "less is better; the paler part is user space, the rest the kernel's",
-        scale: Scale::Linear,
-        decimals: 1,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::CpuUsPerDelivery).copied(),
-        part: |row| row.medians.get(&Figure::UserUsPerDelivery).copied(),
-    },
-    Plan {
-        scenario: "websockets-idle",
-        title: "Bytes an idle WebSocket",
-        note: "less is better; logarithmic; over 18,000 sockets",
-        scale: Scale::Logarithmic,
-        decimals: 0,
-        best_is_high: false,
-        value: |_, row| row.medians.get(&Figure::BytesPerSocket).copied(),
-        part: |_| None,
-    },
+    logarithmic(
+        "mixed",
+        "p99 µs of a fast route while 64 connections sleep",
+        "less is better; logarithmic; 2,000 requests/s, counted from when they were due",
+        Figure::P99Us,
+    ),
+    logarithmic(
+        "memory",
+        "Bytes an idle connection",
+        "less is better; logarithmic; over 10,000 connections",
+        Figure::BytesPerIdleConnection,
+    ),
+    cpu("static-1k-64", "CPU µs a request: files of 1 KiB, 64 connections", 1, REQUESTS),
+    cpu("static-1m-64", "CPU µs a request: files of 1 MiB, 64 connections", 0, REQUESTS),
+    cpu("json-comp", "CPU µs a request: compressed JSON, 64 connections", 0, REQUESTS),
+    cpu("upload-256", "CPU ms a GiB: bodies of 20 MiB, 256 connections", 0, UPLOADS),
+    memory("upload-256", "Peak RSS MB: bodies of 20 MiB, 256 connections"),
+    cpu("tus-chunks-1", "CPU ms a GiB: PATCHes of 8 MiB, 1 upload at a time", 0, UPLOADS),
+    cpu("tus-chunks-32", "CPU ms a GiB: PATCHes of 8 MiB, 32 uploads at once", 0, UPLOADS),
+    memory("tus-chunks-32", "Peak RSS MB: PATCHes of 8 MiB, 32 uploads at once"),
+    cpu("mongo-office-150", "CPU µs a request: MongoDB, 150 connections", 0, REQUESTS),
+    memory("mongo-office-150", "Peak RSS MB: MongoDB, 150 connections"),
+    cpu("websockets-echo-64", "CPU µs a message: WebSocket echo, 64 sockets", 1, MESSAGES),
+    cpu("websockets-fanout", "CPU µs a delivery: publications to 10,000 WebSockets", 1, DELIVERIES),
+    logarithmic(
+        "websockets-idle",
+        "Bytes an idle WebSocket",
+        "less is better; logarithmic; over 18,000 sockets",
+        Figure::BytesPerSocket,
+    ),
 ];
+
+/// Both times of the server, and that in user space.
+type Times = (Figure, Figure);
+const REQUESTS: Times = (Figure::CpuUsPerRequest, Figure::UserUsPerRequest);
+const UPLOADS: Times = (Figure::CpuMsPerGib, Figure::UserMsPerGib);
+const MESSAGES: Times = (Figure::CpuUsPerMessage, Figure::UserUsPerMessage);
+const DELIVERIES: Times = (Figure::CpuUsPerDelivery, Figure::UserUsPerDelivery);
+
+const fn cpu(scenario: &'static str, title: &'static str, decimals: usize, (both, user): Times) -> Plan {
+    Plan {
+        scenario,
+        title,
+        note: "less is better; the paler part is user space, the rest the kernel's",
+        scale: Scale::Linear,
+        decimals,
+        best_is_high: false,
+        value: Value::Median(both),
+        part: Some(user),
+    }
+}
+
+const fn memory(scenario: &'static str, title: &'static str) -> Plan {
+    Plan {
+        scenario,
+        title,
+        note: "less is better",
+        scale: Scale::Linear,
+        decimals: 1,
+        best_is_high: false,
+        value: Value::Median(Figure::PeakRssMb),
+        part: None,
+    }
+}
+
+const fn logarithmic(
+    scenario: &'static str,
+    title: &'static str,
+    note: &'static str,
+    figure: Figure,
+) -> Plan {
+    Plan {
+        scenario,
+        title,
+        note,
+        scale: Scale::Logarithmic,
+        decimals: 0,
+        best_is_high: false,
+        value: Value::Median(figure),
+        part: None,
+    }
+}
 
 /// Draws the report, if there is anything in it to draw.
 pub(super) fn svg(report: &Report) -> Option<String> {
@@ -208,8 +234,9 @@ impl Plan {
     }
 
     fn bar(&self, results: &Results, row: &Row) -> Bar {
-        let value = if row.failure.is_none() { (self.value)(results, row) } else { None };
-        Bar { label: row.title.clone(), kind: kind_of(&row.key), value, part: (self.part)(row) }
+        let value = if row.failure.is_none() { self.value.of(results, row) } else { None };
+        let part = self.part.and_then(|figure| row.medians.get(&figure).copied());
+        Bar { label: row.title.clone(), kind: kind_of(&row.key), value, part }
     }
 
     /// The best first, what is missing last.
@@ -218,6 +245,20 @@ impl Plan {
             Some(value) if self.best_is_high => -value,
             Some(value) => value,
             None => f64::INFINITY,
+        }
+    }
+}
+
+impl Value {
+    fn of(self, results: &Results, row: &Row) -> Option<f64> {
+        match self {
+            Self::Median(figure) => row.medians.get(&figure).copied(),
+            Self::Ratio(_) if row.over.is_none() => Some(1.0),
+            Self::Ratio(figure) => row.ratios.get(&figure).copied(),
+            Self::PercentOfBound => {
+                let rps = row.medians.get(&Figure::RequestsPerSecond)?;
+                Some(100.0 * rps / results.bound_requests_per_second?)
+            }
         }
     }
 }
@@ -321,6 +362,14 @@ mod tests {
         let decade = panel.length(100.0) - panel.length(10.0);
         assert!((panel.length(1000.0) - panel.length(100.0) - decade).abs() < 1e-9);
         assert!(panel.length(10.0) > 0.0);
+    }
+
+    #[test]
+    fn what_is_drawn_is_measured() {
+        let scenarios = scenario::all();
+        for plan in PLANS {
+            assert!(scenarios.iter().any(|scenario| scenario.name == plan.scenario), "{}", plan.scenario);
+        }
     }
 
     #[test]

@@ -34,9 +34,7 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         Program::Go("gorilla") => Ok(required_version(&read("bench/peers/go/go.mod")?, "gorilla/websocket")),
         Program::Node { .. } => node_version(&read("bench/peers/node/package.json")?, "ws"),
         Program::NodeMongo => node_version(&read("bench/peers/node/package.json")?, "mongodb"),
-        Program::Go("mongo") => {
-            Ok(required_version(&read("bench/peers/go/go.mod")?, "mongo-driver/v2"))
-        }
+        Program::Go("mongo") => Ok(required_version(&read("bench/peers/go/go.mod")?, "mongo-driver/v2")),
         Program::Crate { version, .. } => Ok(Some(version.to_owned())),
         Program::Tusd => Ok(required_version(&read("bench/peers/tusd/go.mod")?, "tus/tusd/v2")),
         Program::Go(_) => {

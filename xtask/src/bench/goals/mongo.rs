@@ -30,7 +30,11 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
                 over(Figure::CpuUsPerRequest),
                 (2, AtMost(1.0), None),
             ),
-            goal(&format!("{what}: peak RSS over the best peer"), over(Figure::PeakRssMb), (2, AtMost(1.0), None)),
+            goal(
+                &format!("{what}: peak RSS over the best peer"),
+                over(Figure::PeakRssMb),
+                (2, AtMost(1.0), None),
+            ),
         ]);
     }
     goals
