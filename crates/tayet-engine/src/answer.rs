@@ -1,12 +1,14 @@
 //! From a response to bytes: one place for the loops and the workers.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use http::{Method, StatusCode, Version, header};
 use tayet_http1::{Date, Head, ResponseHead, ResponseLength};
 use tayet_net::Outgoing;
 
 use crate::body::{Kind, Write};
-use crate::{Response, problem};
+use crate::{BodyPart, Response, problem};
 
 /// Bodies up to this size are copied behind their head, so that one plain send takes both; larger ones are sent from
 /// where they lie.
@@ -37,6 +39,8 @@ pub(crate) enum Encoded {
     Whole { keep_alive: bool },
     /// These bytes follow.
     Tail { tail: Bytes, keep_alive: bool },
+    /// These follow, by a worker.
+    Parts { parts: VecDeque<BodyPart>, keep_alive: bool },
     /// A writer makes the rest.
     Written { write: Write, framing: BodyFraming, keep_alive: bool },
     /// A session follows; its bytes are delimited so.
@@ -101,7 +105,8 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
         }
         Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
         Kind::Session(_) => Encoded::Session { framing: framing_of(length) },
-        Kind::File { .. } | Kind::Written { .. } => {
+        Kind::Parts(parts) => Encoded::Parts { parts: std::mem::take(parts), keep_alive },
+        Kind::Written { .. } => {
             encode_written(std::mem::take(&mut response.body_mut().0), framing_of(length), keep_alive)
         }
     }
@@ -118,12 +123,10 @@ fn length_of(response: &Response, version: Version) -> ResponseLength {
 }
 
 fn encode_written(body: Kind, framing: BodyFraming, keep_alive: bool) -> Encoded {
-    let write: Write = match body {
-        Kind::File { file, range } => Box::new(move |out| out.send_file(&file, range)),
-        Kind::Written { write, .. } => write,
-        Kind::Empty | Kind::Bytes(_) | Kind::Session(_) => return Encoded::Whole { keep_alive },
-    };
-    Encoded::Written { write, framing, keep_alive }
+    match body {
+        Kind::Written { write, .. } => Encoded::Written { write, framing, keep_alive },
+        _ => Encoded::Whole { keep_alive },
+    }
 }
 
 fn framing_of(length: ResponseLength) -> BodyFraming {
@@ -213,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_its_length_and_is_written_by_a_worker() {
+    fn a_file_has_its_length_and_is_sent_by_a_worker() {
         let file = tempfile::tempfile().unwrap();
         let (text, rest) = encoded(Response::new(Body::from_file(file, 10..52)), GET);
         assert!(text.to_ascii_lowercase().contains("content-length: 42\r\n"), "{text}");
-        assert!(matches!(rest, Encoded::Written { framing: BodyFraming::Sized(42), keep_alive: true, .. }));
+        assert!(matches!(rest, Encoded::Parts { parts, keep_alive: true } if parts.len() == 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The body of a response.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,13 +10,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::BodyWriter;
 use crate::opening::Opening;
+use crate::{BodyPart, BodyWriter};
 
 /// How much [`Body::from_reader`] reads at a time.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The body of a response: bytes, a part of a file, or something that a worker writes while it is sent.
+/// The body of a response: bytes, parts of files, or something that a worker writes while it is sent.
 ///
 /// # Examples
 ///
@@ -36,10 +37,8 @@ pub(crate) enum Kind {
     #[default]
     Empty,
     Bytes(Bytes),
-    File {
-        file: Arc<File>,
-        range: Range<u64>,
-    },
+    /// Some of which are of files; none is empty.
+    Parts(VecDeque<BodyPart>),
     Written {
         length: Option<u64>,
         write: Write,
@@ -78,7 +77,8 @@ impl Body {
     }
 
     /// These bytes of a file (`start..end`, from 0), sent by a worker straight from the page cache: nothing of them is copied
-    /// through memory, and no loop waits for the disk. A file that has become shorter when it is sent cuts the connection.
+    /// through memory, and no loop waits for the disk. A client that takes them slowly occupies no thread meanwhile. A file that
+    /// has become shorter when it is sent cuts the connection.
     ///
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -92,7 +92,31 @@ impl Body {
     /// # }
     /// ```
     pub fn from_file(file: impl Into<Arc<File>>, range: Range<u64>) -> Self {
-        Self(if range.is_empty() { Kind::Empty } else { Kind::File { file: file.into(), range } })
+        Self::from_parts([BodyPart::File { file: file.into(), range }])
+    }
+
+    /// Bytes and parts of files, one behind another, sent as [`Body::from_file`] is: several ranges of a file, say, with
+    /// something between them.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use std::{fs::File, sync::Arc};
+    /// use tayet_engine::{Body, BodyPart};
+    ///
+    /// let file = Arc::new(File::open("Cargo.toml")?);
+    /// let body = Body::from_parts([
+    ///     BodyPart::File { file: Arc::clone(&file), range: 0..9 },
+    ///     BodyPart::Bytes(" ... ".into()),
+    ///     BodyPart::File { file, range: 20..25 },
+    /// ]);
+    /// assert_eq!(body.length(), Some(19));
+    /// assert!(body.into_bytes(100)?.starts_with(b"[package] ... "));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_parts(parts: impl IntoIterator<Item = BodyPart>) -> Self {
+        let parts = parts.into_iter().filter(|part| part.length() > 0).collect::<VecDeque<_>>();
+        Self(if parts.is_empty() { Kind::Empty } else { Kind::Parts(parts) })
     }
 
     /// How many bytes it has, if that is known.
@@ -100,7 +124,7 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(0),
             Kind::Bytes(bytes) => Some(bytes.len() as u64),
-            Kind::File { range, .. } => Some(range.end - range.start),
+            Kind::Parts(parts) => Some(parts.iter().map(BodyPart::length).sum()),
             Kind::Written { length, .. } => *length,
             Kind::Session(_) => None,
         }
@@ -111,14 +135,15 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Bytes(bytes) => Some(bytes),
-            Kind::File { .. } | Kind::Written { .. } | Kind::Session(_) => None,
+            Kind::Parts(_) | Kind::Written { .. } | Kind::Session(_) => None,
         }
     }
 
     /// The file and the part of it that is sent, if it is that.
     pub fn as_file(&self) -> Option<(&Arc<File>, Range<u64>)> {
-        match &self.0 {
-            Kind::File { file, range } => Some((file, range.clone())),
+        let Kind::Parts(parts) = &self.0 else { return None };
+        match parts.front() {
+            Some(BodyPart::File { file, range }) if parts.len() == 1 => Some((file, range.clone())),
             _ => None,
         }
     }
@@ -147,7 +172,7 @@ impl Body {
         match self.0 {
             Kind::Empty => Ok(None),
             Kind::Bytes(bytes) => out.write_all(&bytes).map(|()| None),
-            Kind::File { file, range } => BodyWriter::new(out, None).send_file(&file, range).map(|()| None),
+            Kind::Parts(parts) => parts.into_iter().try_for_each(|part| write_part(part, out)).map(|()| None),
             Kind::Session(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a session has no body")),
             Kind::Written { length, write } => {
                 let mut writer = BodyWriter::new(out, length);
@@ -184,6 +209,13 @@ impl Body {
     #[must_use]
     pub fn take(&mut self) -> Self {
         std::mem::take(self)
+    }
+}
+
+fn write_part(part: BodyPart, out: &mut dyn io::Write) -> io::Result<()> {
+    match part {
+        BodyPart::Bytes(bytes) => out.write_all(&bytes),
+        BodyPart::File { file, range } => BodyWriter::new(out, None).send_file(&file, range),
     }
 }
 
@@ -233,7 +265,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             Kind::Empty => f.write_str("Empty"),
             Kind::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
-            Kind::File { range, .. } => write!(f, "File({range:?})"),
+            Kind::Parts(parts) => write!(f, "Parts({parts:?})"),
             Kind::Written { length, .. } => write!(f, "Written({length:?})"),
             Kind::Session(opening) => write!(f, "Session({opening:?})"),
         }
@@ -284,12 +316,13 @@ mod tests {
 
     #[test]
     fn a_body_of_any_kind_is_taken_into_memory_up_to_a_limit() {
-        let bodies: [fn() -> Body; 5] = [
+        let bodies: [fn() -> Body; 6] = [
             || Body::from("12345"),
             || Body::from_writer(|out| out.write_all(b"12345")),
             || Body::from_writer_sized(5, |out| out.write_all(b"12345")),
             || Body::from_reader(&b"12345"[..]),
             || Body::from_file(file_of(b"0123456789"), 1..6),
+            || Body::from_parts([BodyPart::Bytes("12".into()), part_of(b"3456", 0..3), part_of(b"", 0..0)]),
         ];
         for body in bodies {
             assert_eq!(body().into_bytes(5).unwrap(), "12345");
@@ -303,6 +336,17 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         file
+    }
+
+    fn part_of(bytes: &[u8], range: Range<u64>) -> BodyPart {
+        BodyPart::File { file: Arc::new(file_of(bytes)), range }
+    }
+
+    #[test]
+    fn only_a_body_that_is_one_file_is_that_file() {
+        assert_eq!(Body::from_file(file_of(b"0123"), 1..3).as_file().unwrap().1, 1..3);
+        assert!(Body::from_parts([part_of(b"0", 0..1), part_of(b"1", 0..1)]).as_file().is_none());
+        assert!(Body::from_parts([BodyPart::Bytes("0".into())]).as_file().is_none());
     }
 
     #[test]

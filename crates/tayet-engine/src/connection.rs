@@ -7,6 +7,7 @@ use tayet_http1 as http1;
 use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::Asked;
+use crate::download::Download;
 use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
@@ -99,6 +100,8 @@ pub(crate) enum AfterSend {
     GoOn,
     /// This request goes to a worker.
     Dispatch(Box<Call>),
+    /// The rest of this answer goes to a worker, now that the client takes more.
+    Resume(Box<Download>),
     /// This answer is next.
     Answer(Box<Answer>),
     /// The connection closes.

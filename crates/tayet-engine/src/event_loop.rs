@@ -328,6 +328,7 @@ impl Loop {
                 self.begin_input(token, length);
             }
             Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
+            Completion::Writable(token) => self.writable(token),
             Completion::Accepted { listener, peer } => self.accept(listener, peer),
             Completion::Ended(token) => self.ended(token),
             Completion::Broken(token, _) => self.close(token),
@@ -597,6 +598,14 @@ impl Loop {
             Sending::Done => self.after_send(token, then),
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
+        }
+    }
+
+    /// Something can be sent again on a connection for which that was asked.
+    fn writable(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        if let Some(then) = connection.sending.take() {
+            self.after_send(token, then);
         }
     }
 

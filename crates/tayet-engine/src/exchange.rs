@@ -10,6 +10,7 @@ use tayet_net::{Moment, PeerAddress, Token};
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
+use crate::download::Download;
 use crate::event_loop::{Current, Due, Input, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
@@ -127,7 +128,9 @@ impl Loop {
             self.shard.answered(busy.route.0, status, took);
             self.shard.queue_wait.record(waited);
         }
-        connection.phase = Phase::Head;
+        if !matches!(outcome, Outcome::Parked { .. }) {
+            connection.phase = Phase::Head;
+        }
         let (keep_alive, sending) = match outcome {
             Outcome::Sent { keep_alive, bytes } => {
                 self.shard.sent_bytes.add(bytes);
@@ -136,6 +139,11 @@ impl Loop {
             Outcome::Rest(mut unsent) => {
                 self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
                 (unsent.keep_alive, self.send(token, &mut unsent.outgoing))
+            }
+            Outcome::Parked { download, bytes } => {
+                self.shard.sent_bytes.add(bytes);
+                self.park(token, download);
+                return;
             }
             Outcome::Broken => {
                 self.close(token);
@@ -149,6 +157,14 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
         }
+    }
+
+    /// Keeps what is left of a download until its client takes more. The deadline is counted from when it last took something.
+    fn park(&mut self, token: Token, download: Box<Download>) {
+        let deadline_ms = download.progress_at.as_ms() + self.shared.limits.write_stall_timeout_ms;
+        self.driver.await_writable(token);
+        self.note_after_send(token, AfterSend::Resume(download));
+        self.set_deadline(token, deadline_ms);
     }
 
     /// A connection has been free since `at`: it idles, or takes up what came meanwhile.
@@ -188,6 +204,11 @@ impl Loop {
             AfterSend::GoOn => self.go_on(token),
             AfterSend::Dispatch(call) => {
                 self.jobs.push(Job::Call(call));
+                self.go_on(token);
+            }
+            AfterSend::Resume(mut download) => {
+                download.queued_at = self.now;
+                self.jobs.push(Job::Download(download));
                 self.go_on(token);
             }
             AfterSend::Answer(answer) => {
@@ -506,6 +527,12 @@ impl Loop {
                 self.jobs.push(Job::Write(Box::new(job)));
                 false
             }
+            Encoded::Parts { parts, keep_alive } => {
+                let (peer, head) = (Arc::clone(&connection.peer), std::mem::take(&mut self.out));
+                let download = Download::new(peer, exchange, keep_alive, head, parts, self.now);
+                self.jobs.push(Job::Download(Box::new(download)));
+                false
+            }
             Encoded::Session { .. } => unreachable!("sessions are opened, not answered"),
         }
     }
@@ -531,8 +558,10 @@ impl Loop {
 
     /// The connection is free: takes up what came meanwhile.
     fn take_up(&mut self, token: Token) {
+        // Past the grace of draining, whoever has the connection is to report at once.
+        let is_awaited = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };
-        connection.peer.set_awaited(false);
+        connection.peer.set_awaited(is_awaited);
         let backlog = std::mem::take(&mut connection.backlog);
         let is_paused = connection.is_paused;
         self.current = Some(Current::kept(token, backlog));

@@ -6,6 +6,7 @@
 
 mod answer;
 mod body;
+mod body_part;
 mod body_plan;
 mod body_wire;
 mod body_writer;
@@ -13,6 +14,7 @@ mod channel;
 mod clock;
 mod connection;
 mod counters;
+mod download;
 mod doze;
 mod engine;
 mod event_loop;
@@ -54,6 +56,7 @@ mod web_socket;
 mod worker;
 
 pub use body::Body;
+pub use body_part::BodyPart;
 pub use body_writer::BodyWriter;
 pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};

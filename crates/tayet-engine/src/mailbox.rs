@@ -8,6 +8,7 @@ use tayet_net::{Moment, Token, Waker};
 
 use crate::answer::Unsent;
 use crate::connection::Answer;
+use crate::download::Download;
 use crate::fan_out::TopicWork;
 use crate::sync::{Mutex, lock};
 
@@ -56,6 +57,8 @@ pub(crate) enum Outcome {
     Sent { keep_alive: bool, bytes: u64 },
     /// The rest is for the loop to send.
     Rest(Unsent),
+    /// So many bytes are sent, and the rest is for the loop to keep until the client takes more.
+    Parked { download: Box<Download>, bytes: u64 },
     /// The connection is broken, or must be cut.
     Broken,
 }

@@ -7,6 +7,7 @@ mod application;
 mod bounds;
 mod conversation;
 mod deadlines;
+mod downloads;
 mod draining;
 mod endings;
 mod hints;

@@ -19,6 +19,7 @@ use crate::body_wire::BodyWire;
 use crate::channel::Channel;
 use crate::clock::DateCache;
 use crate::connection::Answer;
+use crate::download::Download;
 use crate::event_loop::{Due, DuePlace, Loop, Step};
 use crate::handling::{Handling, SocketEvent};
 use crate::interim::InterimPath;
@@ -60,6 +61,8 @@ pub(crate) enum Job {
     Call(Box<Call>),
     /// The rest of a response whose handler has returned.
     Write(Box<WriteBody>),
+    /// Files, or what is left of them.
+    Download(Box<Download>),
     /// Events for a socket's handler, in order.
     Events(Box<Events>),
 }
@@ -119,6 +122,7 @@ impl Job {
         match self {
             Self::Call(call) => call.queued_at,
             Self::Write(write) => write.queued_at,
+            Self::Download(download) => download.queued_at,
             Self::Events(events) => events.queued_at,
         }
     }
@@ -128,6 +132,7 @@ impl Job {
         match self {
             Self::Call(call) => call.expected,
             Self::Write(_) => None,
+            Self::Download(download) => download.expected,
             Self::Events(events) => events.expected,
         }
     }
@@ -214,6 +219,7 @@ impl Worker {
         match job {
             Job::Call(call) => self.call(*call),
             Job::Write(write) => Some(self.write(*write)),
+            Job::Download(download) => Some(self.resume(download)),
             Job::Events(events) => {
                 self.handle_events(*events);
                 None
@@ -246,7 +252,7 @@ impl Worker {
         self.buffer.clear();
         let date = self.date.at(now);
         let encoded = encode(&mut response, asked, date, &mut self.buffer);
-        let peer = Arc::clone(request.peer());
+        let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
             Encoded::Whole { keep_alive } => (self.send(&peer, Bytes::new(), keep_alive), now),
             Encoded::Tail { tail, keep_alive } => (self.send(&peer, tail, keep_alive), now),
@@ -254,9 +260,13 @@ impl Worker {
                 let head = std::mem::take(&mut self.buffer);
                 (write_body(&self.shared, &peer, head, write, framing, keep_alive), self.shared.clock.now())
             }
+            Encoded::Parts { parts, keep_alive } => {
+                let head = std::mem::take(&mut self.buffer);
+                let download = Download::new(Arc::clone(&peer), exchange, keep_alive, head, parts, now);
+                self.send_some(Box::new(download))
+            }
             Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
-        let exchange = request.exchange();
         Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome, at })
     }
 
@@ -265,6 +275,35 @@ impl Worker {
         let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
         Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() }
+    }
+
+    /// Goes on with a download, from which its client takes something again.
+    fn resume(&self, download: Box<Download>) -> Report {
+        let (peer, exchange) = (Arc::clone(&download.peer), download.exchange);
+        let (outcome, at) = self.send_some(download);
+        Report { peer, exchange, record: None, head: None, outcome, at }
+    }
+
+    /// Sends what the client takes now of a download; with the rest no thread waits.
+    fn send_some(&self, mut download: Box<Download>) -> (Outcome, Moment) {
+        let Some(socket) = download.peer.socket().map(Arc::clone) else {
+            return (Outcome::Broken, self.shared.clock.now());
+        };
+        let started = self.shared.clock.now();
+        let sent = download.send(&*socket);
+        let now = self.shared.clock.now();
+        let outcome = match sent {
+            Ok(bytes) if download.is_done() => Outcome::Sent { keep_alive: download.keep_alive, bytes },
+            Ok(bytes) => {
+                download.note_turn(bytes, now.since(started), now);
+                Outcome::Parked { download, bytes }
+            }
+            Err(error) => {
+                note_cut(&download.peer, &error);
+                Outcome::Broken
+            }
+        };
+        (outcome, now)
     }
 
     /// Calls a socket's handler for each of some events, one after another.
@@ -338,7 +377,7 @@ fn write_body(
     match written {
         Ok(Ok(bytes)) => Outcome::Sent { keep_alive, bytes },
         Ok(Err(error)) => {
-            tracing::debug!(%error, peer = %peer.address, "a response's body was cut short");
+            note_cut(peer, &error);
             Outcome::Broken
         }
         Err(panic) => {
@@ -346,6 +385,10 @@ fn write_body(
             Outcome::Broken
         }
     }
+}
+
+fn note_cut(peer: &Peer, error: &io::Error) {
+    tracing::debug!(%error, peer = %peer.address, "a response's body was cut short");
 }
 
 /// Calls something, with the loop laid in its slot meanwhile if it may be taken. The loop comes back unless it was.

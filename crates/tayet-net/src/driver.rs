@@ -43,6 +43,11 @@ pub trait Driver: Send {
     /// [`Completion::Sent`].
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted;
 
+    /// Says so once, by a [`Completion::Writable`], when something can be sent again or sending would fail; at once, if that is so
+    /// already, and now and then too early. It counts as a send under way: for those who send by [`Driver::socket`] and found
+    /// that it takes no more.
+    fn await_writable(&mut self, token: Token);
+
     /// Ends the sending direction: the peer reads an end of file behind what was sent.
     fn shutdown_send(&mut self, token: Token);
 
@@ -120,6 +125,8 @@ pub enum Completion {
     Broken(Token, io::Error),
     /// A [`Driver::send`] that did not finish at once has.
     Sent(Token, Box<Outgoing>, io::Result<usize>),
+    /// What [`Driver::await_writable`] waited for.
+    Writable(Token),
 }
 
 /// Why accepting failed.
@@ -161,7 +168,8 @@ impl Outgoing {
     }
 
     /// Sends what `socket` takes of it, and counts that in.
-    pub(crate) fn send_some(&mut self, socket: &dyn Socket) -> io::Result<usize> {
+    #[inline]
+    pub(crate) fn send_some(&mut self, socket: &impl Socket) -> io::Result<usize> {
         let (head, tail) = self.rest();
         let count = socket.send(head, tail)?;
         self.sent += count;

@@ -80,6 +80,10 @@ on_every_driver!(
     pausing_within_a_burst_loses_nothing,
     a_send_without_room_finishes_when_there_is_some,
     a_peer_that_resets_breaks_the_connection_and_the_send_under_way,
+    room_that_is_waited_for_is_told_once,
+    room_is_told_to_whoever_drives_by_then,
+    room_that_there_is_already_is_told_at_once,
+    a_peer_that_resets_ends_the_wait_for_room,
     detaching_closes_though_others_hold_the_socket,
     a_detached_connection_completes_nothing_more,
     an_event_for_one_that_was_detached_meanwhile_is_not_told,
@@ -377,6 +381,95 @@ fn a_peer_that_resets_breaks_the_connection_and_the_send_under_way<D: Subject>()
         }
     }
     assert_silent(&mut driver);
+}
+
+/// Sends by the socket, as a worker does, until it takes no more and room is awaited.
+fn fill_by_socket(driver: &mut impl Driver) {
+    let socket = driver.socket(TOKEN).unwrap();
+    loop {
+        match socket.send(&[b'x'; 65_536], b"") {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                driver.await_writable(TOKEN);
+                // On a machine that has much to do, the kernel makes room late.
+                match next_within(driver, SILENCE) {
+                    Some(Completion::Writable(TOKEN)) => {}
+                    Some(other) => panic!("{other:?}"),
+                    None => return,
+                }
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Reads what there is, for as long as there is something.
+fn read_all(mut client: TcpStream) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut part = vec![0; 1 << 20];
+        while client.read(&mut part).is_ok_and(|count| count > 0) {}
+    })
+}
+
+fn assert_writable(driver: &mut impl Driver) {
+    match next(driver) {
+        Completion::Writable(TOKEN) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+fn room_that_is_waited_for_is_told_once<D: Subject>() {
+    let (mut driver, client) = connected::<D>();
+    client.set_read_timeout(Some(4 * SILENCE)).unwrap();
+    for _ in 0..3 {
+        fill_by_socket(&mut driver);
+        let reader = read_all(client.try_clone().unwrap());
+        assert_writable(&mut driver);
+        reader.join().unwrap();
+        assert_silent(&mut driver);
+    }
+}
+
+fn room_is_told_to_whoever_drives_by_then<D: Subject>() {
+    let (mut driver, client) = connected::<D>();
+    fill_by_socket(&mut driver);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            assert_silent(&mut driver);
+            let reader = read_all(client);
+            assert_writable(&mut driver);
+            assert_silent(&mut driver);
+            driver.detach(TOKEN);
+            reader.join().unwrap();
+        });
+        other.join().unwrap();
+    });
+}
+
+fn room_that_there_is_already_is_told_at_once<D: Subject>() {
+    let (mut driver, mut client) = connected::<D>();
+    for _ in 0..3 {
+        driver.await_writable(TOKEN);
+        assert_writable(&mut driver);
+        assert_silent(&mut driver);
+    }
+    // What comes meanwhile is told, too.
+    client.write_all(b"abc").unwrap();
+    driver.await_writable(TOKEN);
+    let told = [next(&mut driver), next(&mut driver)];
+    assert!(told.iter().any(|completion| matches!(completion, Completion::Writable(TOKEN))), "{told:?}");
+    assert!(told.iter().any(|completion| matches!(completion, Completion::Received(TOKEN))), "{told:?}");
+}
+
+fn a_peer_that_resets_ends_the_wait_for_room<D: Subject>() {
+    let (mut driver, client) = connected::<D>();
+    fill_by_socket(&mut driver);
+    rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+    drop(client);
+    let told = [next(&mut driver), next(&mut driver)];
+    assert!(told.iter().any(|completion| matches!(completion, Completion::Writable(TOKEN))), "{told:?}");
+    let socket = driver.socket(TOKEN).unwrap();
+    assert_ne!(socket.send(b"x", b"").unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
 fn detaching_closes_though_others_hold_the_socket<D: Subject>() {

@@ -66,6 +66,8 @@ struct Source {
     /// In `ready`, for reading.
     queued: bool,
     outgoing: Option<Box<Outgoing>>,
+    /// Its owner is to be told when something can be sent.
+    is_awaited: bool,
 }
 
 /// How near the end of what can be received is.
@@ -159,6 +161,11 @@ impl Epoll {
             return self.resume_send(token);
         }
         let source = self.source(token)?;
+        if source.is_awaited && (flags.contains(EventFlags::OUT) || broken) {
+            source.is_awaited = false;
+            self.queue_receive(token);
+            return Some(Completion::Writable(token));
+        }
         if source.readable && source.receiving && source.end != End::Told && !source.queued {
             return self.receive(token);
         }
@@ -297,8 +304,7 @@ impl Driver for Epoll {
 
     fn attach(&mut self, token: Token) -> io::Result<()> {
         let Some(socket) = self.accepted.take() else { return Err(io::ErrorKind::NotConnected.into()) };
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), flags)?;
+        epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), EVERYTHING)?;
         let index = token.index as usize;
         if index >= self.sources.len() {
             if index >= self.sources.capacity() {
@@ -315,6 +321,7 @@ impl Driver for Epoll {
             end: End::Unknown,
             queued: false,
             outgoing: None,
+            is_awaited: false,
         });
         Ok(())
     }
@@ -336,6 +343,19 @@ impl Driver for Epoll {
                 Submitted::Pending
             }
             result => Submitted::Done(result),
+        }
+    }
+
+    fn await_writable(&mut self, token: Token) {
+        let Self { epoll, sources, .. } = self;
+        let source = sources.get_mut(token.index as usize).and_then(Option::as_mut);
+        let Some(source) = source.filter(|source| source.generation == token.generation) else { return };
+        source.is_awaited = true;
+        // The edge may have come already, when nobody waited for it. This has the kernel look again.
+        if let Err(error) =
+            epoll::modify(&*epoll, &*source.socket, EventData::new_u64(token.to_bits()), EVERYTHING)
+        {
+            tracing::error!(%error, "a connection could not be looked at again");
         }
     }
 
@@ -409,6 +429,10 @@ impl Driver for Epoll {
         Moment::now()
     }
 }
+
+/// All that may happen to a connection.
+const EVERYTHING: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 /// Marks the words of events that are not a connection's; no connection has a generation that high.
 const LISTENER: u64 = 1 << 63;

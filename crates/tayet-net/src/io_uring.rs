@@ -178,7 +178,7 @@ impl IoUring {
             ring.cancel(Operation::Receive { slot, epoch: earlier });
             source.is_cancelled = false;
         }
-        if matches!(source.sending, Sending::Blocked(_)) && !source.is_detached {
+        if source.waits_for_room() && !source.is_detached {
             source.operations += 1;
             ring.await_writable(source.fd(), slot);
         }
@@ -216,9 +216,9 @@ impl IoUring {
             Event::Received { slot, epoch, result, more } => self.receive(slot, epoch, result, more),
             Event::Sent { slot, outgoing, result } => self.finish_send(slot, outgoing, result),
             Event::Writable { slot } => {
+                let completion = self.room(slot);
                 self.end_operation(slot);
-                self.resume_send(slot);
-                None
+                completion
             }
             Event::Acceptable { position, epoch, more } => {
                 if let Some(registered) = self.listeners.get_mut(position as usize) {
@@ -351,18 +351,28 @@ impl IoUring {
         ring.send(source.fd(), slot, outgoing);
     }
 
-    /// Keeps a send until the connection takes more.
-    fn block_send(&mut self, slot: u32, outgoing: Outgoing) {
+    /// Waits until the connection takes more, for what `sending` says.
+    fn await_room(&mut self, slot: u32, sending: Sending) {
         let Self { sources, ring, .. } = self;
         let Some(source) = &mut sources[slot as usize] else { return };
-        source.sending = Sending::Blocked(outgoing);
+        source.sending = sending;
         source.operations += 1;
         ring.await_writable(source.fd(), slot);
     }
 
-    fn resume_send(&mut self, slot: u32) {
-        if let Some(outgoing) = self.source_in(slot).and_then(Source::take_blocked) {
-            self.submit_send(slot, outgoing);
+    /// The connection takes more, or was thought to by a thread that drove the ring before.
+    fn room(&mut self, slot: u32) -> Option<Completion> {
+        let source = self.source_in(slot)?;
+        match std::mem::replace(&mut source.sending, Sending::Nothing) {
+            Sending::Blocked(outgoing) => {
+                self.submit_send(slot, outgoing);
+                None
+            }
+            Sending::Awaited => Some(Completion::Writable(source.token)),
+            other => {
+                source.sending = other;
+                None
+            }
         }
     }
 
@@ -381,7 +391,7 @@ impl IoUring {
         }
         match result {
             Err(Errno::AGAIN) => {
-                self.block_send(slot, outgoing);
+                self.await_room(slot, Sending::Blocked(outgoing));
                 None
             }
             Err(Errno::INTR | Errno::CANCELED) => {
@@ -530,7 +540,7 @@ impl Driver for IoUring {
             // Nothing follows with which it could be gathered: it goes at once.
             return match outgoing.send_some(&*socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.block_send(slot, std::mem::take(outgoing));
+                    self.await_room(slot, Sending::Blocked(std::mem::take(outgoing)));
                     Submitted::Pending
                 }
                 result => Submitted::Done(result),
@@ -539,6 +549,12 @@ impl Driver for IoUring {
         self.submit_send(slot, std::mem::take(outgoing));
         self.submit_gathered();
         Submitted::Pending
+    }
+
+    fn await_writable(&mut self, token: Token) {
+        if let Some(slot) = self.slot_of(token) {
+            self.await_room(slot, Sending::Awaited);
+        }
     }
 
     fn shutdown_send(&mut self, token: Token) {
@@ -555,7 +571,7 @@ impl Driver for IoUring {
         let Some((slot, source)) = self.source(token) else { return };
         source.is_detached = true;
         source.held.clear();
-        if matches!(source.sending, Sending::Blocked(_)) {
+        if source.waits_for_room() {
             source.sending = Sending::Nothing;
         }
         let is_over = source.operations == 0;

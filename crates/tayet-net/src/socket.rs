@@ -22,9 +22,9 @@ pub trait Socket: Send + Sync {
     fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize>;
 
     /// Sends what the kernel takes now of at most `count` bytes of `file` from `offset` on; 0 where the file ends. May wait for
-    /// the disk, but not for the peer.
+    /// the disk, but not for the peer. Fewer bytes than `count` mean that it takes no more now, or that the file ends.
     ///
-    /// As it is here, it copies a piece of the file through memory; a socket that can does without.
+    /// As it is here, it copies the file through memory, piece by piece; a socket that can does without.
     ///
     /// # Errors
     ///
@@ -49,8 +49,19 @@ const COPIED_PIECE_BYTES: usize = 64 * 1024;
 
 fn send_copied<S: Socket + ?Sized>(socket: &S, file: &File, offset: u64, count: usize) -> io::Result<usize> {
     let mut piece = vec![0; count.min(COPIED_PIECE_BYTES)];
-    let read = file.read_at(&mut piece, offset)?;
-    if read == 0 { Ok(0) } else { socket.send(&piece[..read], &[]) }
+    let mut sent = 0;
+    while sent < count {
+        let wanted = piece.len().min(count - sent);
+        let read = file.read_at(&mut piece[..wanted], offset + sent as u64)?;
+        if read == 0 {
+            break;
+        }
+        match socket.send(&piece[..read], &[]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && sent > 0 => break,
+            result => sent += result?,
+        }
+    }
+    Ok(sent)
 }
 
 /// A connected stream socket, TCP or Unix; closed when its last handle goes.

@@ -59,6 +59,7 @@ enum Ready {
     Accept,
     Receive(Token),
     Send(Token),
+    Writable(Token),
 }
 
 impl SimulatedDriver {
@@ -98,6 +99,9 @@ impl SimulatedDriver {
             if wire.pending.is_some() && wire.is_writable() {
                 self.batch.push_back(Ready::Send(token));
             }
+            if wire.is_awaited && wire.is_writable() {
+                self.batch.push_back(Ready::Writable(token));
+            }
         }
         world.random.shuffle(self.batch.make_contiguous());
     }
@@ -107,6 +111,7 @@ impl SimulatedDriver {
             Ready::Accept => self.accept(),
             Ready::Receive(token) => self.receive(token),
             Ready::Send(token) => self.finish_send(token),
+            Ready::Writable(token) => self.tell_writable(token),
         }
     }
 
@@ -190,6 +195,12 @@ impl SimulatedDriver {
         }
     }
 
+    fn tell_writable(&mut self, token: Token) -> Option<Completion> {
+        let client = self.client(token)?;
+        let is_awaited = std::mem::take(&mut self.net.lock().wires[client].is_awaited);
+        is_awaited.then_some(Completion::Writable(token))
+    }
+
     /// Whether there is a reason for a wait to end now.
     fn is_ready(&mut self) -> bool {
         self.fill_batch();
@@ -262,7 +273,7 @@ impl Driver for SimulatedDriver {
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let client = self.attached_client(token);
         let mut world = self.net.lock();
-        assert!(world.wires[client].pending.is_none(), "{token:?} has a send under way");
+        assert!(!world.wires[client].is_sending(), "{token:?} has a send under way");
         let (head, tail) = outgoing.rest();
         match world.server_send(client, head, tail) {
             Ok(count) => {
@@ -275,6 +286,14 @@ impl Driver for SimulatedDriver {
             }
             Err(error) => Submitted::Done(Err(error)),
         }
+    }
+
+    fn await_writable(&mut self, token: Token) {
+        let client = self.attached_client(token);
+        let mut world = self.net.lock();
+        let wire = &mut world.wires[client];
+        assert!(!wire.is_sending(), "{token:?} has a send under way");
+        wire.is_awaited = true;
     }
 
     fn shutdown_send(&mut self, token: Token) {

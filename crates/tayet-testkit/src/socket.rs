@@ -22,7 +22,7 @@ impl SimulatedSocket {
 impl Socket for SimulatedSocket {
     fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize> {
         let mut world = self.net.lock();
-        assert!(world.wires[self.client].pending.is_none(), "two write to one connection");
+        assert!(!world.wires[self.client].is_sending(), "two write to one connection");
         world.server_send(self.client, head, tail)
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Wire {
     pub(crate) is_finished: bool,
     /// The driver's send that has not finished.
     pub(crate) pending: Option<Outgoing>,
+    /// The driver is to tell when something can be sent.
+    pub(crate) is_awaited: bool,
     /// Given to the server so far.
     pub(crate) delivered_bytes: usize,
 }
@@ -85,6 +87,7 @@ impl Wire {
             is_receiving: true,
             is_finished: false,
             pending: None,
+            is_awaited: false,
             delivered_bytes: 0,
         }
     }
@@ -193,6 +196,11 @@ impl Wire {
         }
     }
 
+    /// Whether the driver's user has a send under way.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.pending.is_some() || self.is_awaited
+    }
+
     /// Whether a send would not block, be it that it fails.
     pub(crate) fn is_writable(&self) -> bool {
         self.room() > 0 || self.client_side == ClientSide::Reset || self.is_closed()
@@ -222,7 +230,7 @@ impl Wire {
     }
 
     pub(crate) fn shutdown_send(&mut self) {
-        assert!(self.pending.is_none(), "the sending direction is ended while a send is under way");
+        assert!(!self.is_sending(), "the sending direction is ended while a send is under way");
         if self.server_side == ServerSide::Open {
             self.server_side = ServerSide::Ended;
         }
@@ -234,6 +242,7 @@ impl Wire {
         self.server_side = ServerSide::Closed;
         self.closed_at.get_or_insert(now);
         self.pending = None;
+        self.is_awaited = false;
         if !self.inbound.is_empty() || !self.outbox.is_empty() {
             self.inbound.clear();
             self.refuse_bytes(now);

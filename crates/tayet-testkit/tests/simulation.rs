@@ -64,6 +64,7 @@ impl Echo {
             }
             Completion::AcceptFailed(AcceptError::Exhausted(_)) => self.driver.set_accepting(true),
             Completion::AcceptFailed(AcceptError::Connection(_)) => {}
+            Completion::Writable(token) => panic!("{token:?}: nobody has asked for room"),
         }
     }
 

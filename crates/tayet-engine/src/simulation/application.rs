@@ -1,5 +1,6 @@
 //! What the simulated server serves: a route for each way to take a request and to answer it.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,8 @@ use tayet_testkit::{Random, SimulatedNet};
 use super::sockets::{Diarist, Diary};
 use crate::sync::{Mutex, lock};
 use crate::{
-    Body, BodyError, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service, WebSocketOptions,
+    Body, BodyError, BodyPart, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service,
+    WebSocketOptions,
 };
 
 /// How long the client of [`Kind::Hasty`] waits for its handler.
@@ -43,6 +45,12 @@ pub(super) enum Kind {
     Written,
     /// The same with a length.
     WrittenSized,
+    /// `size` bytes of a file.
+    File,
+    /// The same in three parts, of which the middle one is of a file, from a handler that is pinned to a worker.
+    Parts,
+    /// `size` bytes of a file that has half of them.
+    Shrunken,
     /// `size` bytes, later and from elsewhere.
     Deferred,
     /// The request's body, once it is there.
@@ -62,7 +70,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 19] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
@@ -71,6 +79,9 @@ impl Kind {
         Self::Sized,
         Self::Written,
         Self::WrittenSized,
+        Self::File,
+        Self::Parts,
+        Self::Shrunken,
         Self::Deferred,
         Self::Echo,
         Self::Adaptive,
@@ -95,7 +106,13 @@ impl Kind {
             Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Hinted | Self::Ignoring => {
                 (200, plain(tag))
             }
-            Self::Sized | Self::Written | Self::WrittenSized | Self::Deferred => (200, pattern(tag, size)),
+            Self::Sized
+            | Self::Written
+            | Self::WrittenSized
+            | Self::File
+            | Self::Parts
+            | Self::Shrunken
+            | Self::Deferred => (200, pattern(tag, size)),
             Self::Echo | Self::Adaptive | Self::Streamed => (200, body.to_vec()),
             Self::Socket | Self::Topic => (101, Vec::new()),
             Self::Panicking => (500, b"{\"title\":\"Internal Server Error\",\"status\":500}\n".to_vec()),
@@ -106,7 +123,7 @@ impl Kind {
         Route {
             label: format!("{self:?}"),
             pin: match self {
-                Self::Blocking => Some(Pin::Blocking),
+                Self::Blocking | Self::Parts => Some(Pin::Blocking),
                 Self::Pinned => Some(Pin::Inline),
                 _ => None,
             },
@@ -152,6 +169,11 @@ impl Service for Application {
             Kind::WrittenSized => Response::new(Body::from_writer_sized(size as u64, move |out| {
                 out.write_all(&pattern(tag, size))
             })),
+            Kind::File => Response::new(Body::from_file(file_of(&pattern(tag, size)), 0..size as u64)),
+            Kind::Shrunken => {
+                Response::new(Body::from_file(file_of(&pattern(tag, size / 2)), 0..size as u64))
+            }
+            Kind::Parts => Response::new(in_parts(&pattern(tag, size))),
             Kind::Deferred => {
                 let responder = request.defer();
                 let time =
@@ -201,6 +223,22 @@ fn plain(tag: u64) -> Vec<u8> {
 /// Bytes that tell whose they are and where they belong.
 pub(super) fn pattern(tag: u64, size: usize) -> Vec<u8> {
     (0..size).map(|at| (tag as usize * 31 + at * 7 + at / 251) as u8).collect()
+}
+
+/// These bytes, of which those in the middle are in a file.
+fn in_parts(bytes: &[u8]) -> Body {
+    let (start, end) = (bytes.len() / 3, bytes.len() * 2 / 3);
+    let part = |range: std::ops::Range<usize>| BodyPart::Bytes(bytes[range].to_vec().into());
+    let range = start as u64..end as u64;
+    let middle = BodyPart::File { file: Arc::new(file_of(bytes)), range };
+    Body::from_parts([part(0..start), middle, part(end..bytes.len())])
+}
+
+/// A file of these bytes, without a name.
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("there is room for a small file");
+    file.write_all(bytes).expect("there is room for a small file");
+    file
 }
 
 fn whole_body(request: &mut Request) -> Result<Vec<u8>, BodyError> {

@@ -267,6 +267,9 @@ impl Asked {
             Kind::Sized,
             Kind::Written,
             Kind::WrittenSized,
+            Kind::File,
+            Kind::File,
+            Kind::Parts,
             Kind::Deferred,
             Kind::Echo,
             Kind::Adaptive,
@@ -321,7 +324,14 @@ impl Asked {
 
     /// One behind which the server closes.
     fn closing(random: &mut Random) -> Self {
-        let kind = *random.pick(&[Kind::Plain, Kind::Blocking, Kind::Sized, Kind::Written, Kind::Deferred]);
+        let kind = *random.pick(&[
+            Kind::Plain,
+            Kind::Blocking,
+            Kind::Sized,
+            Kind::Written,
+            Kind::File,
+            Kind::Deferred,
+        ]);
         let (tag, size) = (random.within(1..=1_000), random.size(0..=40_000));
         let rest = *random.pick(&["HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.0\r\n\r\n"]);
         let head = format!("GET {} {rest}", kind.target(tag, size)).into_bytes();

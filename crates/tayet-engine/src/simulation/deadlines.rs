@@ -175,7 +175,14 @@ fn a_client_that_reads_nothing_is_cut_when_its_time_is_up() {
     for_each_seed(SEEDS, |seed| {
         let mut random = Random::new(seed);
         let stage = Stage::new(seed, any_model(&mut random), limits(), prompt());
-        let kind = *random.pick(&[Kind::Sized, Kind::Deferred, Kind::Written, Kind::WrittenSized]);
+        let kind = *random.pick(&[
+            Kind::Sized,
+            Kind::Deferred,
+            Kind::Written,
+            Kind::WrittenSized,
+            Kind::File,
+            Kind::Parts,
+        ]);
         // It reads now and then, up to a time, and never enough.
         let every = ms(random.within(1_000..=29_000));
         let reads = random.size(0..=3);

@@ -92,7 +92,14 @@ fn answers_under_way_close_their_connections() {
         let habits = Habits { handler_us: 1_000..=9_000, ..Habits::default() };
         let stage = Stage::new(seed, execution, limits(), habits);
         stage.net.set_faults(Faults { short_write: 300, ..Faults::default() });
-        let kind = *random.pick(&[Kind::Plain, Kind::Blocking, Kind::Deferred, Kind::Sized, Kind::Written]);
+        let kind = *random.pick(&[
+            Kind::Plain,
+            Kind::Blocking,
+            Kind::Deferred,
+            Kind::Sized,
+            Kind::Written,
+            Kind::File,
+        ]);
         let request = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", kind.target(1, 20_000));
         let mut script = Client::connecting_at(ms(0));
         for answers in 1..=100 {

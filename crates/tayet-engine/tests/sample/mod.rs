@@ -1,22 +1,23 @@
 //! A small service and a client that reads answers by the letter.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tayet_engine::{
-    Address, Body, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver, Limits, Match, Pin,
-    Request, Response, Route, RouteId, Service,
+    Address, Body, BodyPart, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver, Limits, Match,
+    Pin, Request, Response, Route, RouteId, Service,
 };
 
 /// Routes by path; each shows one way to answer.
 pub(crate) struct Sample;
 
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 16] = [
     "/", "/sleep", "/echo", "/upload", "/panic", "/defer", "/chunks", "/timeout", "/large", "/arrival",
-    "/huge", "/endless", "/hours", "/nap",
+    "/huge", "/endless", "/hours", "/nap", "/file", "/parts",
 ];
 
 impl Service for Sample {
@@ -92,6 +93,12 @@ impl Service for Sample {
                 })
             }
             "/huge" => Response::new(vec![b'x'; 64 << 20]),
+            "/file" => Response::new(Body::from_file(Arc::clone(&FILE), 0..FILE_BYTES as u64)),
+            "/parts" => {
+                let part = |range| BodyPart::File { file: Arc::clone(&FILE), range };
+                let middle = BodyPart::Bytes("between".into());
+                Response::new(Body::from_parts([part(100_000..900_000), middle, part(5..7)]))
+            }
             "/endless" => Response::new(Body::from_writer(|out| {
                 loop {
                     out.write_all(&[b'x'; 4_096])?;
@@ -107,12 +114,29 @@ impl Service for Sample {
     }
 }
 
+/// The length of what `/file` answers: more than the kernel takes of a client that reads nothing.
+pub(crate) const FILE_BYTES: usize = 1 << 20;
+
+static FILE: LazyLock<Arc<File>> = LazyLock::new(|| {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&file_content()).unwrap();
+    Arc::new(file)
+});
+
+pub(crate) fn file_content() -> Vec<u8> {
+    (0..FILE_BYTES).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
 pub(crate) fn start(execution: ExecutionModel, limits: Limits) -> (Engine, SocketAddr) {
-    let listen = vec![Address::Ip("127.0.0.1:0".parse().unwrap())];
-    let config = EngineConfig { listen, loops: 2, execution, limits, io: io(), ..EngineConfig::default() };
-    let engine = Engine::start(config, Arc::new(Sample)).unwrap();
+    let engine = start_at(Address::Ip("127.0.0.1:0".parse().unwrap()), execution, limits);
     let Address::Ip(address) = engine.addresses()[0] else { panic!("an IP address was asked for") };
     (engine, address)
+}
+
+pub(crate) fn start_at(address: Address, execution: ExecutionModel, limits: Limits) -> Engine {
+    let listen = vec![address];
+    let config = EngineConfig { listen, loops: 2, execution, limits, io: io(), ..EngineConfig::default() };
+    Engine::start(config, Arc::new(Sample)).unwrap()
 }
 
 /// What the tests run on, by the name of their binary.
@@ -175,7 +199,7 @@ pub(crate) fn read_answer(reader: &mut impl BufRead) -> Answer {
     Answer { status, head, body }
 }
 
-pub(crate) fn get(reader: &mut BufReader<TcpStream>, path: &str) -> Answer {
+pub(crate) fn get<S: Read + Write>(reader: &mut BufReader<S>, path: &str) -> Answer {
     write!(reader.get_mut(), "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     read_answer(reader)
 }

@@ -49,6 +49,8 @@ pub(super) enum Sending {
     Submitted,
     /// Here, until the connection takes more.
     Blocked(Outgoing),
+    /// Others send; the loop is to be told when the connection takes more.
+    Awaited,
 }
 
 impl Source {
@@ -81,14 +83,8 @@ impl Source {
             && self.held.is_empty()
     }
 
-    /// What is blocked, to be tried again.
-    pub(super) fn take_blocked(&mut self) -> Option<Outgoing> {
-        match std::mem::replace(&mut self.sending, Sending::Nothing) {
-            Sending::Blocked(outgoing) => Some(outgoing),
-            other => {
-                self.sending = other;
-                None
-            }
-        }
+    /// Whether the kernel is asked when the connection takes more.
+    pub(super) fn waits_for_room(&self) -> bool {
+        matches!(self.sending, Sending::Blocked(_) | Sending::Awaited)
     }
 }

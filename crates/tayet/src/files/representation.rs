@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use super::byte_ranges::ByteRanges;
 use super::preconditions::{self, Verdict};
 use super::validators::Validators;
-use crate::{Body, IntoResponse, Problem, Request, Response};
+use crate::{Body, BodyPart, IntoResponse, Problem, Request, Response};
 
 /// What there is to say of a file beside its bytes.
 #[derive(Clone, Debug)]
@@ -155,13 +154,12 @@ impl Multipart {
     fn body(self, content: Content) -> Body {
         match content {
             Content::Held(bytes) => self.gathered(&bytes).into(),
-            Content::Open(file) => Body::from_writer_sized(self.length(), move |out| {
-                for (head, range) in self.parts {
-                    out.write_all(head.as_bytes())?;
-                    out.send_file(&file, range)?;
-                }
-                out.write_all(self.end.as_bytes())
-            }),
+            Content::Open(file) => {
+                let parts = self.parts.into_iter().flat_map(|(head, range)| {
+                    [BodyPart::Bytes(head.into()), BodyPart::File { file: Arc::clone(&file), range }]
+                });
+                Body::from_parts(parts.chain([BodyPart::Bytes(self.end.into())]))
+            }
         }
     }
 
