@@ -125,7 +125,7 @@ const PLANS: &[Plan] = &[
     ),
     cpu("static-1k-64", "CPU µs a request: files of 1 KiB, 64 connections", 1, REQUESTS),
     cpu("static-1m-64", "CPU µs a request: files of 1 MiB, 64 connections", 0, REQUESTS),
-    cpu("json-comp", "CPU µs a request: compressed JSON, 64 connections", 0, REQUESTS),
+    cpu("compressed-json", "CPU µs a request: compressed JSON, 64 connections", 0, REQUESTS),
     cpu("upload-256", "CPU ms a GiB: bodies of 20 MiB, 256 connections", 0, UPLOADS),
     memory("upload-256", "Peak RSS MB: bodies of 20 MiB, 256 connections"),
     cpu("tus-chunks-1", "CPU ms a GiB: PATCHes of 8 MiB, 1 upload at a time", 0, UPLOADS),

@@ -28,7 +28,7 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
         .collect();
     goals.push(goal(
         "compressed JSON: CPU a request over actix-web, both with gzip level 1",
-        measured.over_peers("json-comp", TAYET_GZIP_1, Figure::CpuUsPerRequest, f64::max),
+        measured.over_peers("compressed-json", TAYET_GZIP_1, Figure::CpuUsPerRequest, f64::max),
         (2, AtMost(1.0), None),
     ));
     goals

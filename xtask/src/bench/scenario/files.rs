@@ -32,7 +32,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         file("static-1m-64", "Files of 1 MiB, 64 connections", "/static/1m.bin", 64, LARGE),
         file("static-1m-512", "Files of 1 MiB, 512 connections", "/static/1m.bin", 512, LARGE),
         Scenario {
-            name: "json-comp",
+            name: "compressed-json",
             title: "JSON, 50 items, compressed with gzip, 64 connections",
             family: Family::Files,
             path: "/json-comp/50?m=3",
