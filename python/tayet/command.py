@@ -1,8 +1,11 @@
-"""The command ``tayet-wsgi``."""
+"""The command ``tayet-wsgi``.
+
+What it needs at some times only, here and in the modules below, is imported then: every process of the server would keep it,
+and what it brings along, in memory.
+"""
 
 import os
 import sys
-import traceback
 
 from tayet import loading, options
 from tayet.errors import CommandError
@@ -24,7 +27,6 @@ def main(arguments=None):
 def run(arguments):
     """Runs the command; returns its exit code."""
     if "--version" in arguments:
-        # Imported where it is needed: every process of the server would keep it, and what it brings along, in memory.
         import importlib.metadata
 
         print(f"tayet {importlib.metadata.version('tayet')}")
@@ -62,6 +64,8 @@ def check_config(settings):
     except CommandError:
         raise
     except Exception:
+        import traceback
+
         traceback.print_exc()
         raise CommandError(f"{settings.app} cannot be loaded") from None
     print("the configuration is good")

@@ -2,12 +2,12 @@
 
 import atexit
 import sys
-import threading
-from typing import TYPE_CHECKING
 
 from tayet._tayet import Server
 from tayet.sockets import Listeners
 
+# As type checkers know it. The module typing itself would stay in every process's memory.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
@@ -34,6 +34,8 @@ def start(application: "WSGIApplication", bind: "str | list[str]" = "127.0.0.1:8
 
 def serve(application: "WSGIApplication", bind: "str | list[str]" = "127.0.0.1:8000", *, threads: int = 0, **settings: object) -> None:
     """Serves ``application`` until Ctrl-C, then answers what is under way and returns. Arguments as for :func:`start`."""
+    import threading
+
     server = start(application, bind, threads=threads, **settings)
     waiter = threading.Thread(target=server.join, name="tayet-join", daemon=True)
     waiter.start()

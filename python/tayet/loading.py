@@ -1,6 +1,5 @@
 """From ``module:app`` to the application."""
 
-import ast
 import importlib
 import os
 import sys
@@ -42,21 +41,29 @@ def _import(name):
 
 
 def _evaluate(module, expression):
-    try:
-        tree = ast.parse(expression, mode="eval").body
-    except SyntaxError:
-        raise CommandError(f"{expression!r} is neither a name nor a call such as make_app('production')") from None
-    if isinstance(tree, ast.Call):
-        arguments, keywords = _literals(tree, expression)
-        application = _attribute(module, tree.func, expression)(*arguments, **keywords)
-    else:
-        application = _attribute(module, tree, expression)
+    path, parenthesis, _ = expression.partition("(")
+    names = path.strip().split(".")
+    if not all(name.isidentifier() for name in names):
+        raise CommandError(f"{expression!r} is neither a name nor a call such as make_app('production')")
+    application = _attribute(module, names)
+    if parenthesis:
+        arguments, keywords = _literals(expression)
+        application = application(*arguments, **keywords)
     if not callable(application):
         raise CommandError(f"{module.__name__}:{expression} is a {type(application).__name__}, which is no application")
     return application
 
 
-def _literals(call, expression):
+def _literals(expression):
+    """The arguments of a call."""
+    import ast
+
+    try:
+        call = ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or isinstance(call.func, ast.Call):
+        raise CommandError(f"{expression!r} is neither a name nor a call such as make_app('production')")
     try:
         arguments = [ast.literal_eval(argument) for argument in call.args]
         keywords = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg}
@@ -65,15 +72,9 @@ def _literals(call, expression):
     return arguments, keywords
 
 
-def _attribute(module, node, expression):
-    names = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        raise CommandError(f"{expression!r} is neither a name nor a call such as make_app('production')")
+def _attribute(module, names):
     found = module
-    for name in (node.id, *reversed(names)):
+    for name in names:
         if not hasattr(found, name):
             raise CommandError(_missing(module, found, name))
         found = getattr(found, name)

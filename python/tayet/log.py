@@ -1,8 +1,8 @@
 """What the supervisor and its workers say of themselves: lines on the standard error."""
 
-import datetime
 import os
 import sys
+import time
 
 LEVELS = ("error", "warn", "info", "debug")
 
@@ -27,7 +27,7 @@ class Log:
 
     def _write(self, level, text):
         if LEVELS.index(level) <= self._limit:
-            now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             # One write, so that the lines of several processes do not mix.
             sys.stderr.write(f"{now} {level.upper():>5} tayet[{os.getpid()}]: {text}\n")
             sys.stderr.flush()

@@ -6,34 +6,28 @@ line (``--workers``).
 
 import argparse
 import os
-from dataclasses import dataclass
 
 from tayet.errors import CommandError
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    tomllib = None
 
 ENVIRONMENT_PREFIX = "TAYET_"
 # Variables that mean something of their own, and those of the engine that this command sets itself.
 OTHER_VARIABLES = {"TAYET_CONFIG", "TAYET_LOG", "TAYET_LISTEN", "TAYET_APP"}
-
-
+# Columns of --help where it is not written to a terminal.
+DEFAULT_HELP_WIDTH = 100
 # How long a worker that is to end still takes requests that are on their way to it.
 SHUTDOWN_GRACE_MS = 500
 
 
-@dataclass(frozen=True)
 class Option:
     """One option. A list's default is a tuple; its text has commas."""
 
-    name: str
-    default: object
-    help: str
-    metavar: str = "VALUE"
-    choices: tuple = ()
-    short: str = ""
+    def __init__(self, name, default, help, metavar="VALUE", choices=(), short=""):
+        self.name = name
+        self.default = default
+        self.help = help
+        self.metavar = metavar
+        self.choices = choices
+        self.short = short
 
     @property
     def flag(self):
@@ -120,18 +114,20 @@ OPTIONS = (
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
-@dataclass(frozen=True)
 class Settings:
-    """What the command was told, from all sources."""
+    """What the command was told, from all sources: each option by its name.
 
-    app: str
-    values: dict
-    # TAYET_ variables that are none of the command's: the engine's.
-    variables: tuple = ()
+    ``variables`` are the ``TAYET_`` variables that are none of the command's: the engine's.
+    """
+
+    def __init__(self, app, values, variables=()):
+        self.app = app
+        self.values = values
+        self.variables = variables
 
     def __getattr__(self, name):
         try:
-            return self.values[name]
+            return self.__dict__["values"][name]
         except KeyError:
             raise AttributeError(name) from None
 
@@ -206,8 +202,10 @@ def read_file(path):
 
 
 def _read_toml(path):
-    if tomllib is None:
-        raise CommandError(f"{path}: TOML needs Python 3.11; write the configuration as a Python file")
+    try:
+        import tomllib
+    except ModuleNotFoundError:
+        raise CommandError(f"{path}: TOML needs Python 3.11; write the configuration as a Python file") from None
     with open(path, "rb") as file:
         try:
             table = tomllib.load(file)
@@ -242,6 +240,7 @@ def parser():
         description="Serves a WSGI application.",
         epilog="Options may also stand in a configuration file, or in the environment: TAYET_WORKERS=4 for --workers 4.",
         allow_abbrev=False,
+        formatter_class=_formatter,
     )
     made.add_argument("app", nargs="?", metavar="MODULE:APP", help="what to serve: module:app, or module:make_app('x')")
     made.add_argument("-c", "--config", metavar="FILE", help="a configuration file, in TOML or Python")
@@ -251,6 +250,15 @@ def parser():
     for option in OPTIONS:
         _add(made, option)
     return made
+
+
+def _formatter(prog):
+    # Left to find the width by itself, argparse imports what can pack archives too.
+    try:
+        width = os.get_terminal_size().columns - 2
+    except OSError:
+        width = DEFAULT_HELP_WIDTH
+    return argparse.HelpFormatter(prog, width=width)
 
 
 def _add(made, option):

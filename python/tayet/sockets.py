@@ -75,6 +75,8 @@ class Listeners:
         return listener
 
     def _listen_tcp(self, host, port):
+        # As bytes it needs none of the tables for international names.
+        host = host.encode() if host.isascii() else host
         family, _, _, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         if len(self._per_worker) == 1:
             self._share(_listen_tcp(family, address, reuse_port=False))

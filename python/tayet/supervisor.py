@@ -6,8 +6,8 @@ harm it.
     starting --READY--> serving --replaced or stopping--> retiring --> gone
 """
 
+import gc
 import os
-import random
 import select
 import signal
 import socket
@@ -166,6 +166,9 @@ class Supervisor:
         sys.stdout.flush()
         # What is sent to the new process before it has handlers of its own must wait for them.
         signal.pthread_sigmask(signal.SIG_BLOCK, self._handlers())
+        # A collection writes to every object that it looks at. What is there already it is not to look at, so that the
+        # processes go on sharing that memory.
+        gc.freeze()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
@@ -255,6 +258,8 @@ class Supervisor:
         is_hasty = found.state == STARTING or time.monotonic() - found.started < HASTY_SECONDS
         slot.failures = slot.failures + 1 if is_hasty else 0
         if slot.failures:
+            import random
+
             backoff = min(BACKOFF_FIRST_SECONDS * 2 ** (slot.failures - 1), BACKOFF_MAX_SECONDS)
             slot.start_at = time.monotonic() + backoff * random.uniform(0.8, 1.2)
 
@@ -283,11 +288,12 @@ class Supervisor:
     def _wait(self):
         by_pipe = {found.pipe: found for found in self._workers.values()}
         readable, _, _ = select.select([self._wake_reader, *by_pipe], [], [], self._next_deadline())
+        # A worker that serves already must not be taken for one that a signal meets at its start.
         for ready in readable:
-            if ready is self._wake_reader:
-                self._handle_signals()
-            else:
+            if ready is not self._wake_reader:
                 self._hear(by_pipe[ready])
+        if self._wake_reader in readable:
+            self._handle_signals()
 
     def _handle_signals(self):
         handlers = self._handlers()

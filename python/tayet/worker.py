@@ -1,21 +1,15 @@
 """A worker process: loads the application and serves it until it is told to stop."""
 
 import gc
-import grp
 import os
-import pwd
-import random
 import signal
 import sys
-import threading
-import traceback
 
 from tayet import loading
 from tayet._tayet import Server, start_log
 from tayet.embedded import default_loops
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
-from tayet.reloader import Reloader
 
 # What a worker tells its supervisor, a letter each. The last three are the native half's, which needs no GIL for them.
 READY = b"r"
@@ -35,7 +29,7 @@ def run(settings, listeners, pipe, application=None):
     stopping = Stopping()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     log = Log(settings.log_level)
-    reloader = Reloader(settings.reload_extra, lambda: os.write(pipe, CHANGED)) if settings.reload else None
+    reloader = make_reloader(settings, pipe)
     try:
         drop_privileges(settings)
         application = application or loading.load(settings.app)
@@ -88,9 +82,8 @@ def make_server(application, settings, descriptors, pipe=None):
     if settings.threads:
         chosen["execution"] = f"thread-pool:{settings.threads}"
     file = "" if settings.access_log_file == "-" else settings.access_log_file
-    jitter = random.randint(0, settings.max_requests_jitter) if settings.max_requests else 0
-    start_log(os.environ.get("TAYET_LOG", f"warn,tayet={settings.log_level}"))
     try:
+        start_log(os.environ.get("TAYET_LOG", f"warn,tayet={settings.log_level}"))
         return Server(
             application,
             descriptors,
@@ -102,7 +95,7 @@ def make_server(application, settings, descriptors, pipe=None):
             timeout=settings.timeout,
             access_log=None if settings.access_log == "off" else (settings.access_log, file),
             supervisor=pipe,
-            max_requests=settings.max_requests + jitter,
+            max_requests=settings.max_requests and settings.max_requests + jitter(settings.max_requests_jitter),
             max_rss_bytes=settings.max_rss * 1024 * 1024,
             static_files=settings.static_files(),
         )
@@ -110,8 +103,29 @@ def make_server(application, settings, descriptors, pipe=None):
         raise CommandError(str(error)) from None
 
 
+def jitter(most):
+    """A number from 0 to ``most``, by chance."""
+    import random
+
+    return random.randint(0, most)
+
+
+def make_reloader(settings, pipe):
+    """What tells the supervisor of changed files; ``None`` unless the settings want that."""
+    if not settings.reload:
+        return None
+    from tayet.reloader import Reloader
+
+    return Reloader(settings.reload_extra, lambda: os.write(pipe, CHANGED))
+
+
 def drop_privileges(settings):
     """Becomes the user and the group that the settings name."""
+    if not settings.user and not settings.group:
+        return
+    import grp
+    import pwd
+
     try:
         if settings.group:
             group = settings.group
@@ -128,6 +142,8 @@ def drop_privileges(settings):
 
 def _stop(server):
     """Answers what is under way. A thread that does not come back from the application must not hold up the end."""
+    import threading
+
     server.shutdown()
     done = []
     waiter = threading.Thread(target=lambda: done.append(server.join()), daemon=True)
@@ -147,6 +163,8 @@ def _report(error, settings, log):
     if isinstance(error, CommandError):
         log.error(str(error))
     else:
+        import traceback
+
         # From the application's frames on: those of this package and of the import system tell nothing.
         traceback.print_exception(type(error), error, _own_frames(error.__traceback__))
         log.error(f"{settings.app} cannot be loaded")

@@ -158,6 +158,30 @@ def test_a_killed_worker_is_replaced(serving):
     assert worker_of(client) != before
 
 
+def test_a_killed_worker_loses_what_it_held_and_nothing_else(serving):
+    client = serving("--workers", "2").client()
+    until(lambda: len({worker_of(client) for _ in range(8)}) == 2)
+    held, answers = {}, []
+    for _ in range(24):
+        connection = http.client.HTTPConnection(*client.address, timeout=WAIT_SECONDS)
+        connection.request("GET", "/")
+        held[connection] = int(connection.getresponse().read().rpartition(b" ")[2])
+    victim = next(iter(held.values()))
+    assert victim in held.values() and len(set(held.values())) == 2
+    for connection in held:
+        connection.request("GET", "/sleep")
+    os.kill(victim, signal.SIGKILL)
+    for connection, worker in held.items():
+        with contextlib.closing(connection), contextlib.suppress(ConnectionError, http.client.RemoteDisconnected):
+            answers.append((worker, connection.getresponse().status))
+    survivors = [worker for worker in held.values() if worker != victim]
+    assert answers == [(worker, 200) for worker in survivors]
+    # Whoever comes meanwhile waits for the successor, at most.
+    seen = set()
+    until(lambda: seen.add(worker_of(client)) or len(seen) == 2)
+    assert victim not in seen
+
+
 def test_a_reload_brings_the_new_code_and_refuses_nobody(serving, directory):
     started = serving("-w", "2")
     client = started.client()

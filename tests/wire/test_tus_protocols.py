@@ -192,6 +192,7 @@ def test_ranges_come_in_any_order_and_a_gap_is_never_received(server: Server, tm
     overlapping = ask(server, "PUT", location, b"hellowo", Content_Range="bytes 0-6/*")
     assert (overlapping.status, overlapping.get("upload-complete")) == (200, "?1")
     assert files(tmp_path / "files") == {"a": b"helloworldagain"}
+    assert stats(server)["stored_bytes"] == 15, "what overlaps counts once"
     head = ask(server, "HEAD", location)
     assert (head.status, head.get("range"), head.get("upload-length")) == (200, "bytes=0-14", "15")
 
@@ -234,6 +235,7 @@ def test_a_range_with_a_wrong_checksum_takes_back_what_it_overlaps(server: Serve
     refused = ask(server, "PUT", location, b"hellO", Content_Range="bytes 3-7/10", Upload_Checksum=sum_of_hello)
     assert refused.status == 460
     assert ask(server, "HEAD", location).get("range") == "bytes=0-2"
+    assert stats(server)["stored_bytes"] == 3
 
 
 def test_protocols_do_not_mix_on_one_upload(server: Server) -> None:

@@ -38,6 +38,7 @@ mod websocket;
 mod websocket_idle;
 mod wrk;
 mod ws_load;
+mod wsgi;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

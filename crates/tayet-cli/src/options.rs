@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use tayet::{HeaderValue, Uri};
 
 use crate::server_options::ServerOptions;
-use crate::uploads::{DemoUploadOptions, UploadLimitOptions};
+use crate::uploads::{DemoUploadOptions, UploadLimitOptions, WebhookOptions};
 
 /// Tayet, an application server for code that blocks.
 ///
@@ -51,6 +51,9 @@ pub(crate) struct UploadsOptions {
 
     #[command(flatten)]
     pub(crate) limits: UploadLimitOptions,
+
+    #[command(flatten)]
+    pub(crate) webhook: WebhookOptions,
 
     #[command(flatten)]
     pub(crate) server: ServerOptions,

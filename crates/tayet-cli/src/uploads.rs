@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tayet::metrics::Metrics;
-use tayet::{Config, Router, Server, health};
-use tayet_tus::{DiskStore, Fsync, UploadLimits, Uploads};
+use tayet::{Config, Error, Router, Server, health};
+use tayet_tus::{DiskStore, Fsync, UploadLimits, Uploads, Webhook, WebhookLimits};
 
 use crate::options::UploadsOptions;
 use crate::{listening, upload_page};
@@ -25,6 +25,11 @@ pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
     let limits = &options.limits;
     let uploads =
         open(&options.directory, limits.limits(), limits.fsync, !limits.no_digests)?.metrics(&metrics);
+    let webhook = options.webhook.webhook()?;
+    let uploads = match &webhook {
+        Some(webhook) => uploads.webhook(webhook)?,
+        None => uploads,
+    };
     let app = Router::new()
         .get("/", upload_page::page)
         .get("/style.css", crate::demo::page::style)
@@ -35,7 +40,11 @@ pub(crate) fn run(options: &UploadsOptions) -> tayet::Result {
         .get("/readyz", health::ready);
     let config = Config::new().with("stream_buffer_bytes", STREAM_BUFFER_BYTES)?;
     let server = Server::new(app).config(&options.server.config(config)?)?;
-    listening::run(server, "open it in a browser, and drop files on it; Ctrl-C ends it")
+    let ended = listening::run(server, "open it in a browser, and drop files on it; Ctrl-C ends it");
+    if let Some(webhook) = webhook {
+        webhook.drain();
+    }
+    ended
 }
 
 fn open(directory: &Path, limits: UploadLimits, fsync: FsyncPolicy, digests: bool) -> io::Result<Uploads> {
@@ -104,6 +113,33 @@ pub(crate) struct UploadLimitOptions {
     /// Do not compute the SHA-256 that the list of finished files shows
     #[arg(long)]
     no_digests: bool,
+}
+
+/// Who else is told of uploads.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WebhookOptions {
+    /// Ask this address (http://...) whether each upload may be, and tell it what becomes of it
+    #[arg(long, value_name = "URL", requires = "webhook_secret_file")]
+    webhook: Option<String>,
+
+    /// The file with the secret under which that is signed; white space around it does not count
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    webhook_secret_file: Option<PathBuf>,
+
+    /// How long the address may take to say whether an upload may be
+    #[arg(long, value_name = "MS", requires = "webhook", default_value_t = WebhookLimits::default().create_timeout_ms)]
+    webhook_create_timeout_ms: u64,
+}
+
+impl WebhookOptions {
+    fn webhook(&self) -> tayet::Result<Option<Webhook>> {
+        let (Some(url), Some(file)) = (&self.webhook, &self.webhook_secret_file) else { return Ok(None) };
+        let secret = std::fs::read(file)
+            .map_err(|error| Error::from(error).with_detail(format!("{} cannot be read", file.display())))?;
+        let limits =
+            WebhookLimits { create_timeout_ms: self.webhook_create_timeout_ms, ..WebhookLimits::default() };
+        Ok(Some(Webhook::new(url, secret.trim_ascii())?.limits(limits)))
+    }
 }
 
 /// As [`Fsync`], by the names that the command takes.

@@ -63,15 +63,15 @@ impl BodyPlan {
 mod tests {
     use super::*;
     use crate::route_class::RouteClass;
+    use crate::route_classes::RouteClasses;
 
     const LARGE: u64 = 1 << 30;
 
     fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
         let label = String::new();
-        let class = RouteClass::new(None);
         let route = RouteState {
             label,
-            class,
+            classes: RouteClasses::new(None, false),
             messages: RouteClass::new(None),
             settings: crate::sync::Mutex::new(None),
             body,

@@ -12,6 +12,7 @@ use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
 use crate::request_body::BodyPipe;
+use crate::route_classes::PathGroup;
 use crate::session::Session;
 use crate::worker::Call;
 use crate::{Match, Request, Response, RouteId};
@@ -78,6 +79,7 @@ pub(crate) struct Gathering {
 pub(crate) struct Busy {
     pub(crate) asked: Asked,
     pub(crate) route: RouteId,
+    pub(crate) group: PathGroup,
     pub(crate) started: Moment,
     pub(crate) timeout_at_ms: Option<u64>,
     pub(crate) stream: Option<Box<Streaming>>,

@@ -27,8 +27,9 @@ impl Counter {
     }
 }
 
-/// The figures of one loop.
+/// The figures of one loop. Apart from whatever else other threads write.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Shard {
     routes: Box<[RouteCounters]>,
     pub(crate) connections_accepted: Counter,
@@ -96,6 +97,7 @@ impl Shard {
     pub(crate) fn add_to(&self, snapshot: &mut MetricsSnapshot) {
         snapshot.connections_accepted += self.connections_accepted.get();
         snapshot.connections_open += self.connections_open.get();
+        snapshot.connections_by_loop.push(self.connections_open.get());
         snapshot.connections_timed_out += self.connections_timed_out.get();
         snapshot.accept_errors += self.accept_errors.get();
         snapshot.requests_refused += self.requests_refused.get();

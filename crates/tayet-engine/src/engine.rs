@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
 use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
 
 use crate::channel::ChannelSettings;
@@ -16,6 +17,7 @@ use crate::mailbox::{Mailbox, Message};
 use crate::monitor::{self, Monitor};
 use crate::pool::{Pool, Size};
 use crate::route_class::RouteClass;
+use crate::route_classes::RouteClasses;
 use crate::shared::{RouteState, Shared};
 use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::worker;
@@ -145,9 +147,9 @@ impl Engine {
         let census = shared.pool.census();
         let routes = shared.routes.iter().map(|route| RouteMetrics {
             label: route.label.clone(),
-            is_dispatched: route.class.is_dispatched(),
+            is_dispatched: route.classes.is_dispatched(),
             are_messages_dispatched: route.messages.is_dispatched(),
-            takeovers: route.class.takeovers() + route.messages.takeovers(),
+            takeovers: route.classes.takeovers() + route.messages.takeovers(),
             ..RouteMetrics::default()
         });
         let mut snapshot = MetricsSnapshot {
@@ -230,7 +232,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
     let limits = config.limits.clone();
     let routes = service.routes().into_iter().map(|route| RouteState {
         label: route.label,
-        class: RouteClass::new(route.pin),
+        classes: RouteClasses::new(route.pin, route.learns_by_path),
         messages: RouteClass::new(route.pin),
         settings: Mutex::new(None),
         body: route.body,
@@ -252,7 +254,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         execution: config.execution,
         has_proxy_protocol: config.proxy_protocol,
         max_connections: max_connections(&limits),
-        open_connections: AtomicUsize::new(0),
+        open_connections: CachePadded::new(AtomicUsize::new(0)),
         limits,
         clock: Clock::default(),
         takeovers: AtomicU64::new(0),

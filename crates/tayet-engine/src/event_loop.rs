@@ -44,6 +44,11 @@ const DRAIN_LOOKS_TO_READ: u32 = 2;
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
 
+/// By how many connections a loop may lead another before it gives new ones away: this many, and one for so many that the
+/// other has.
+const MAX_LEAD: usize = 4;
+const MAX_LEAD_PART: usize = 32;
+
 /// What a client is told that ends its sending direction within a request.
 const CUT_SHORT: &str = "the request is not complete";
 
@@ -104,6 +109,8 @@ pub(crate) struct Loop {
     /// This end's address, by listener.
     locals: Vec<PeerAddress>,
     accept_again_at_ms: Option<u64>,
+    /// The loop whose number of connections was looked at last.
+    compared: usize,
 }
 
 /// How far a send has come when the call returns.
@@ -207,6 +214,7 @@ impl Loop {
             timers: TimerWheel::new(now_ms),
             locals,
             accept_again_at_ms: None,
+            compared: index,
         }
     }
 
@@ -234,7 +242,7 @@ impl Loop {
             (route, &route.messages)
         } else if let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) {
             let route = &self.shared.routes[busy.route.0 as usize];
-            (route, &route.class)
+            (route, route.classes.of(busy.group))
         } else {
             return;
         };
@@ -329,11 +337,38 @@ impl Loop {
             }
             Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
             Completion::Writable(token) => self.writable(token),
-            Completion::Accepted { listener, peer } => self.accept(listener, peer),
+            Completion::Accepted { listener, peer } => {
+                if !self.gives_away(listener, peer) {
+                    self.accept(listener, peer);
+                }
+            }
             Completion::Ended(token) => self.ended(token),
             Completion::Broken(token, _) => self.close(token),
             Completion::AcceptFailed(error) => self.accept_failed(&error),
         }
+    }
+
+    /// Gives the connection that was just accepted to another loop, if that has clearly fewer. The kernel spreads connections
+    /// by chance; looking at one other loop each time, in turn, is enough to keep them level.
+    fn gives_away(&mut self, listener: usize, address: PeerAddress) -> bool {
+        let loops = self.shared.homes.len();
+        if loops == 1 || self.stop_at_ms.is_some() {
+            return false;
+        }
+        self.compared = (self.compared + 1) % loops;
+        if self.compared == self.index {
+            self.compared = (self.compared + 1) % loops;
+        }
+        let other = &self.shared.homes[self.compared];
+        let theirs = self.shared.shards[self.compared].connections_open.get() as usize
+            + other.coming_connections.load(Ordering::Relaxed);
+        if self.connections.len() <= theirs + MAX_LEAD + theirs / MAX_LEAD_PART {
+            return false;
+        }
+        let Some(socket) = self.driver.take_accepted() else { return false };
+        other.coming_connections.fetch_add(1, Ordering::Relaxed);
+        other.mailbox.post(Message::Accepted { listener, address, socket });
+        true
     }
 
     fn accept(&mut self, listener: usize, address: PeerAddress) {
@@ -442,6 +477,11 @@ impl Loop {
             Message::Closing(token) => self.session_closing(token),
             Message::Overflowed(token) => self.close_session(token, Some(WebSocketError::QueueFull)),
             Message::Topic(work) => self.topics.push(work),
+            Message::Accepted { listener, address, socket } => {
+                self.home.coming_connections.fetch_sub(1, Ordering::Relaxed);
+                self.driver.put_accepted(socket);
+                self.accept(listener, address);
+            }
             Message::Drain => self.drain(),
         }
     }

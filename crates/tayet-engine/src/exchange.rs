@@ -467,8 +467,11 @@ impl Loop {
     ) -> Progress {
         let index = found.route.0 as usize;
         let asked = Asked::of(&head, self.stop_at_ms.is_none());
-        let runs_here = stream.is_none() && self.runs_inline(&self.shared.routes[index].class);
         let route = &self.shared.routes[index];
+        let group = route.classes.group(head.path_bytes());
+        let class = route.classes.of(group);
+        let runs_here = stream.is_none() && self.runs_inline(class);
+        let expected = if stream.is_none() { class.expected() } else { None };
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let exchange = connection.next_exchange();
@@ -476,7 +479,7 @@ impl Loop {
         let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
-            Phase::Busy(Busy { asked, route: found.route, started: self.now, timeout_at_ms, stream });
+            Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
         let max_body_bytes = route.max_body_bytes;
         let interims =
@@ -490,7 +493,6 @@ impl Loop {
             return Progress::Call;
         }
         let request = request();
-        let expected = if pipe.is_none() { self.shared.routes[index].class.expected() } else { None };
         let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {

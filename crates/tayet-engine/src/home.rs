@@ -1,17 +1,20 @@
 //! What the connections of one loop share with the threads that answer and send on them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::mailbox::Mailbox;
 use crate::topics::Topics;
 
-/// A loop, as other threads see it.
+/// A loop, as other threads see it. Apart from other loops'.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Home {
     pub(crate) index: usize,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) topics: Topics,
+    /// Connections that other loops have given to this one and it has not taken in yet.
+    pub(crate) coming_connections: AtomicUsize,
     /// Whether a thread that sends may wait for room: not where handlers run on the loop and nobody takes over.
     pub(crate) may_block: bool,
     /// Messages sent, by whatever thread.
@@ -28,6 +31,7 @@ impl Home {
             index,
             mailbox,
             topics,
+            coming_connections: AtomicUsize::new(0),
             may_block,
             sent_messages: AtomicU64::new(0),
             dropped_messages: AtomicU64::new(0),

@@ -43,6 +43,7 @@ mod request_body;
 mod responder;
 mod response;
 mod route_class;
+mod route_classes;
 mod served_file;
 mod service;
 mod session;

@@ -1,10 +1,11 @@
 //! A loop's mailbox: what other threads have to tell it, with one wake-up for any number of messages.
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use http::StatusCode;
 use tayet_http1::Head;
-use tayet_net::{Moment, Token, Waker};
+use tayet_net::{Moment, PeerAddress, Token, Waker};
 
 use crate::answer::Unsent;
 use crate::connection::Answer;
@@ -38,6 +39,8 @@ pub(crate) enum Message {
     Overflowed(Token),
     /// A session joins or leaves a topic, or something is published to one.
     Topic(TopicWork),
+    /// A connection that another loop has accepted, and by which listener.
+    Accepted { listener: usize, address: PeerAddress, socket: OwnedFd },
     /// The server stops: no new connections, and the old ones end with the answer that they wait for.
     Drain,
 }

@@ -11,6 +11,8 @@ pub struct MetricsSnapshot {
     pub connections_accepted: u64,
     /// Connections open now.
     pub connections_open: u64,
+    /// Connections that each loop has now.
+    pub connections_by_loop: Vec<u64>,
     /// Connections idle or in the middle of a request that were cut for one of the limits' time-outs.
     pub connections_timed_out: u64,
     /// Accepts that failed.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
 use tayet_net::Moment;
 
 use crate::event_loop::Loop;
@@ -30,7 +31,8 @@ pub(crate) enum Assignment {
 
 /// Threads, and what waits for them.
 pub(crate) struct Pool {
-    state: Mutex<State>,
+    /// Written for each batch of jobs, and so kept away from what loops read for each request.
+    state: CachePadded<Mutex<State>>,
     size: Size,
     queue_capacity: usize,
     idle_timeout: Duration,
@@ -106,7 +108,7 @@ impl Seat {
 impl Pool {
     pub(crate) fn new(size: Size, queue_capacity: usize, idle_timeout: Duration) -> Self {
         Self {
-            state: Mutex::new(State::default()),
+            state: CachePadded::new(Mutex::new(State::default())),
             size,
             queue_capacity,
             idle_timeout,

@@ -105,11 +105,15 @@ impl RequestBody {
         if known_bytes > limit_bytes as u64 {
             return Err(too_large);
         }
-        if let Source::Whole(bytes) = &mut self.source {
-            let bytes = std::mem::take(bytes);
-            self.source = Source::Empty;
-            self.count(bytes.len())?;
-            return Ok(bytes);
+        match &mut self.source {
+            Source::Empty => return Ok(Bytes::new()),
+            Source::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.source = Source::Empty;
+                self.count(bytes.len())?;
+                return Ok(bytes);
+            }
+            Source::Arriving(_) | Source::Reader(_) => {}
         }
         let mut bytes = Vec::with_capacity((known_bytes as usize).min(MAX_RESERVED_BYTES));
         let mut part = [0; 16 * 1024];

@@ -16,14 +16,21 @@ const PROBATION_CALLS: u32 = 64;
 const PROBATION_MS: u64 = 1_000;
 const MAX_PROBATION_DOUBLINGS: u32 = 8;
 
+/// Each time that a route has run inline for so long, one doubling is forgiven: what it did hours ago tells little. It is a
+/// little longer than the longest probation, so that a route which relapses as soon as it can stays where it got to.
+const FORGIVING_MS: u64 = 300_000;
+
 /// A route's class, earned by its calls or pinned by the user. Written now and then, read for each request.
 #[derive(Debug, Default)]
 pub(crate) struct RouteClass {
     pin: Option<Pin>,
     is_dispatched: AtomicBool,
     quick_streak: AtomicU32,
+    /// How often it has come back, less what is forgiven: at most one more than the doublings.
     relapses: AtomicU32,
     dispatched_at_ms: AtomicU64,
+    /// Since when it runs inline again.
+    inline_at_ms: AtomicU64,
     takeovers: AtomicU64,
     /// What a dispatched call takes, about the median; 0 while none has been seen.
     median_ns: AtomicU64,
@@ -77,10 +84,11 @@ impl RouteClass {
             return;
         }
         self.quick_streak.store(streak + 1, Ordering::Relaxed);
-        let doublings = self.relapses.load(Ordering::Relaxed).saturating_sub(1).min(MAX_PROBATION_DOUBLINGS);
+        let doublings = self.relapses.load(Ordering::Relaxed).saturating_sub(1);
         let probation_ms = PROBATION_MS << doublings;
         let served_ms = now_ms.saturating_sub(self.dispatched_at_ms.load(Ordering::Relaxed));
         if streak + 1 >= PROBATION_CALLS && served_ms >= probation_ms {
+            self.inline_at_ms.store(now_ms, Ordering::Relaxed);
             self.is_dispatched.store(false, Ordering::Relaxed);
         }
     }
@@ -100,7 +108,10 @@ impl RouteClass {
         if self.pin.is_none() && !self.is_dispatched.swap(true, Ordering::Relaxed) {
             self.dispatched_at_ms.store(now_ms, Ordering::Relaxed);
             self.quick_streak.store(0, Ordering::Relaxed);
-            self.relapses.fetch_add(1, Ordering::Relaxed);
+            let good_ms = now_ms.saturating_sub(self.inline_at_ms.load(Ordering::Relaxed));
+            let forgiven = u32::try_from(good_ms / FORGIVING_MS).unwrap_or(u32::MAX);
+            let remembered = self.relapses.load(Ordering::Relaxed).saturating_sub(forgiven);
+            self.relapses.store(remembered.min(MAX_PROBATION_DOUBLINGS) + 1, Ordering::Relaxed);
         }
     }
 }
@@ -137,6 +148,39 @@ mod tests {
         assert!(class.is_dispatched());
         serve_quickly(&class, 3 * PROBATION_MS);
         assert!(!class.is_dispatched());
+    }
+
+    /// Has it relapse, and returns how long it is dispatched then.
+    fn probation_ms(class: &RouteClass, now_ms: u64) -> u64 {
+        class.overran(now_ms);
+        let mut probation_ms = PROBATION_MS;
+        while class.is_dispatched() {
+            serve_quickly(class, now_ms + probation_ms - 1);
+            assert!(class.is_dispatched(), "too early");
+            serve_quickly(class, now_ms + probation_ms);
+            probation_ms *= 2;
+        }
+        probation_ms / 2
+    }
+
+    #[test]
+    fn a_long_good_time_takes_doublings_back_one_by_one() {
+        let class = RouteClass::new(None);
+        let mut now_ms = 0;
+        let mut relapse_after = |good_ms: u64| {
+            now_ms += good_ms;
+            let probation_ms = probation_ms(&class, now_ms);
+            now_ms += probation_ms;
+            probation_ms
+        };
+        let longest_ms = PROBATION_MS << MAX_PROBATION_DOUBLINGS;
+        for doublings in 0..=MAX_PROBATION_DOUBLINGS + 3 {
+            assert_eq!(relapse_after(0), longest_ms.min(PROBATION_MS << doublings));
+        }
+        assert_eq!(relapse_after(FORGIVING_MS - 1), longest_ms, "not long enough");
+        assert_eq!(relapse_after(FORGIVING_MS), longest_ms, "one is forgiven, and one is new");
+        assert_eq!(relapse_after(2 * FORGIVING_MS), longest_ms / 2);
+        assert_eq!(relapse_after(100 * FORGIVING_MS), PROBATION_MS);
     }
 
     #[test]

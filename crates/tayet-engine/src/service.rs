@@ -27,6 +27,9 @@ pub struct Route {
     pub label: String,
     /// Where its handler runs, whatever the engine learns of it.
     pub pin: Option<Pin>,
+    /// Whether the engine learns for groups of its paths where they run (those that begin with the same two segments), rather
+    /// than for the route as a whole: for a handler that is an application of its own.
+    pub learns_by_path: bool,
     /// How its handler takes a request's body.
     pub body: BodyUse,
     /// In place of [`Limits::max_body_bytes`](crate::Limits::max_body_bytes).

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
@@ -10,6 +12,7 @@ use crate::home::Home;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
+use crate::route_classes::RouteClasses;
 use crate::sync::{Condvar, Mutex, lock};
 use crate::{BodyUse, ExecutionModel, Limits, RouteId, Service, WebSocketOptions};
 
@@ -22,7 +25,8 @@ pub(crate) struct Shared {
     pub(crate) execution: ExecutionModel,
     pub(crate) has_proxy_protocol: bool,
     pub(crate) max_connections: usize,
-    pub(crate) open_connections: AtomicUsize,
+    /// Written for each connection, and so kept away from what is read for each request.
+    pub(crate) open_connections: CachePadded<AtomicUsize>,
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
     pub(crate) shards: Vec<Arc<Shard>>,
@@ -41,7 +45,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct RouteState {
     pub(crate) label: String,
-    pub(crate) class: RouteClass,
+    pub(crate) classes: RouteClasses,
     /// The class of what its sessions call.
     pub(crate) messages: RouteClass,
     /// What the WebSocket keeps to that was opened last.

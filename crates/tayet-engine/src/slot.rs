@@ -8,8 +8,9 @@
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// Where a thread lays its loop while it runs a handler.
+/// Where a thread lays its loop while it runs a handler. Each has a pair of cache lines to itself: it is written twice a call.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Slot<T> {
     /// Calls published so far, doubled; plus one while the value lies in the cell.
     word: AtomicU64,

@@ -235,7 +235,9 @@ impl Worker {
         let now = self.shared.clock.now();
         let took = now.since(started);
         if pipe.is_none() {
-            self.shared.routes[request.route().0 as usize].class.ran_dispatched(took, now.as_ms());
+            let classes = &self.shared.routes[request.route().0 as usize].classes;
+            let group = classes.group(request.path().as_bytes());
+            classes.of(group).ran_dispatched(took, now.as_ms());
         }
         if request.is_deferred() || !request.peer().claim(request.exchange()) {
             return None;

@@ -6,7 +6,7 @@ use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use sample::{connect, get, models, read_answer, start, text};
+use sample::{connect, get, models, read_answer, start, start_with_loops, text};
 use tayet_engine::{ExecutionModel, Limits};
 
 #[test]
@@ -122,6 +122,23 @@ fn no_byte_is_lost_or_doubled_however_often_loops_are_taken() {
     });
     clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
     assert!(engine.metrics().takeovers >= (ROUNDS / 2) as u64, "{}", engine.metrics().takeovers);
+    engine.shutdown();
+    engine.join();
+}
+
+/// Chance alone would spread a thousand connections over eight loops less evenly than this.
+#[test]
+fn loops_have_about_the_same_number_of_connections() {
+    const CONNECTIONS: usize = 1_000;
+    let (engine, address) = start_with_loops(8, ExecutionModel::default(), Limits::default());
+    let mut clients = (0..CONNECTIONS).map(|_| BufReader::new(connect(address))).collect::<Vec<_>>();
+    for client in &mut clients {
+        assert_eq!(text(&get(client, "/")), "hello");
+    }
+    let by_loop = engine.metrics().connections_by_loop;
+    assert_eq!((by_loop.len(), by_loop.iter().sum::<u64>()), (8, CONNECTIONS as u64));
+    let (fewest, most) = (by_loop.iter().min().unwrap(), by_loop.iter().max().unwrap());
+    assert!((*most as f64) < 1.2 * *fewest as f64, "{by_loop:?}");
     engine.shutdown();
     engine.join();
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,12 @@ pub trait Driver: Send {
     ///
     /// When it cannot be registered; the connection is then closed.
     fn attach(&mut self, token: Token) -> io::Result<()>;
+
+    /// Gives the connection of the last [`Completion::Accepted`] away, for another loop's driver. `None` where it cannot be.
+    fn take_accepted(&mut self) -> Option<OwnedFd>;
+
+    /// Takes a connection in that another loop has accepted: [`Driver::attach`] is the next call.
+    fn put_accepted(&mut self, socket: OwnedFd);
 
     /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
     fn set_receiving(&mut self, token: Token, receiving: bool);

@@ -326,6 +326,14 @@ impl Driver for Epoll {
         Ok(())
     }
 
+    fn take_accepted(&mut self) -> Option<OwnedFd> {
+        self.accepted.take()
+    }
+
+    fn put_accepted(&mut self, socket: OwnedFd) {
+        self.accepted = Some(socket);
+    }
+
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         if let Some(source) = self.source(token) {
             source.receiving = receiving;

@@ -521,6 +521,14 @@ impl Driver for IoUring {
         Ok(())
     }
 
+    fn take_accepted(&mut self) -> Option<OwnedFd> {
+        self.accepted.take()
+    }
+
+    fn put_accepted(&mut self, socket: OwnedFd) {
+        self.accepted = Some(socket);
+    }
+
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         let Some((slot, source)) = self.source(token) else { return };
         source.receiving = receiving;

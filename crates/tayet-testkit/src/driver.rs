@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -263,6 +264,15 @@ impl Driver for SimulatedDriver {
         }
         self.attached.insert(token.index, Attached { token, client });
         Ok(())
+    }
+
+    /// A simulation has one loop.
+    fn take_accepted(&mut self) -> Option<OwnedFd> {
+        None
+    }
+
+    fn put_accepted(&mut self, _: OwnedFd) {
+        unreachable!("nothing is given away");
     }
 
     fn set_receiving(&mut self, token: Token, receiving: bool) {

@@ -8,7 +8,7 @@ use tayet::{HeaderMap, Part, RequestBody};
 
 use crate::active::{Lease, Session};
 use crate::clients::ClientUpload;
-use crate::store::Provisional;
+use crate::store::{Provisional, WriteRanges};
 use crate::upload_error::UploadError;
 use crate::wanted_checksum::{Sums, WantedChecksum};
 use crate::workshop::Workshop;
@@ -77,9 +77,13 @@ impl<'w> Intake<'w> {
         report: &mut dyn FnMut(u64),
     ) -> Result<(), UploadError> {
         let is_provisional = *wanted != WantedChecksum::None;
-        if is_provisional {
-            lease.with(|stored| provisional(stored)?.begin())?;
-        }
+        let start = lease.with(|stored| {
+            if is_provisional {
+                provisional(stored)?.begin()?;
+            }
+            Ok(stored.offset())
+        })?;
+        let mut reached = start;
         let received = self.receive(body, wanted, |bytes| {
             let (offset, news) = lease.with(|stored| Ok(self.append_part(stored, bytes)))??;
             // The upload is free again: nobody waits for it while a hook or a client takes its time.
@@ -87,9 +91,13 @@ impl<'w> Intake<'w> {
                 self.workshop.hooks.progress(&upload, offset);
             }
             report(offset);
-            Ok(())
+            reached = offset;
+            Ok(bytes.len() as u64)
         });
         if is_provisional {
+            if received.is_err() {
+                self.workshop.uncount_stored(reached - start);
+            }
             lease.with(|stored| {
                 let provisional = provisional(stored)?;
                 if received.is_ok() { provisional.keep() } else { provisional.discard() }
@@ -110,7 +118,8 @@ impl<'w> Intake<'w> {
     ) -> Result<(), UploadError> {
         let is_provisional = *wanted != WantedChecksum::None;
         if is_provisional {
-            self.with_ranges(session, |ranges| ranges.mark_missing(range.clone()))?;
+            let missing = self.change_ranges(session, |ranges| ranges.mark_missing(range.clone()))?;
+            self.workshop.uncount_stored(missing.lost);
         }
         let mut offset = range.start;
         let received = self.receive(body, wanted, |bytes| {
@@ -118,15 +127,19 @@ impl<'w> Intake<'w> {
             if end > range.end {
                 return Err(UploadError::Malformed("the body is longer than its Content-Range"));
             }
-            self.with_ranges(session, |ranges| {
+            let change = self.change_ranges(session, |ranges| {
                 ranges.write_at(offset, bytes)?;
                 if is_provisional { Ok(()) } else { ranges.mark_received(offset..end) }
             })?;
             offset = end;
-            Ok(())
+            Ok(if is_provisional { bytes.len() as u64 } else { change.gained })
         });
-        if is_provisional && received.is_ok() {
-            self.with_ranges(session, |ranges| ranges.mark_received(range.start..offset))?;
+        match received {
+            Ok(()) if is_provisional => {
+                self.change_ranges(session, |ranges| ranges.mark_received(range.start..offset))?;
+            }
+            Err(_) if is_provisional => self.workshop.uncount_stored(offset - range.start),
+            _ => {}
         }
         let flushed = session.with(|| self.workshop.load(session.id()), |stored| stored.flush())?;
         self.counted(received)?;
@@ -150,27 +163,30 @@ impl<'w> Intake<'w> {
         Ok((after, is_news.then(|| stored.upload().clone())))
     }
 
-    fn with_ranges(
+    fn change_ranges(
         &self,
         session: &Session,
-        write: impl FnOnce(&mut dyn crate::store::WriteRanges) -> Result<(), StoreError>,
-    ) -> Result<(), UploadError> {
+        change: impl FnOnce(&mut dyn WriteRanges) -> Result<(), StoreError>,
+    ) -> Result<Change, UploadError> {
         let load = || self.workshop.load(session.id());
         session.with(load, |stored| {
             if stored.finished().is_some() {
                 return Err(UploadError::Conflict("the upload is complete"));
             }
             let ranges = stored.ranges().ok_or(UploadError::Conflict("the upload takes no ranges"))?;
-            Ok(write(ranges)?)
+            let before = ranges.received().total_bytes();
+            change(ranges)?;
+            let after = ranges.received().total_bytes();
+            Ok(Change { gained: after.saturating_sub(before), lost: before.saturating_sub(after) })
         })?
     }
 
-    /// Reads a body to its end and checks its sum.
+    /// Reads a body to its end and checks its sum. `put` says how many of its bytes the store did not have before.
     fn receive(
         &self,
         body: &mut dyn Source,
         wanted: &WantedChecksum,
-        mut put: impl FnMut(&[u8]) -> Result<(), UploadError>,
+        mut put: impl FnMut(&[u8]) -> Result<u64, UploadError>,
     ) -> Result<(), UploadError> {
         let mut sums: Sums = wanted.start();
         let mut buffer = vec![0; COPY_BUFFER_BYTES];
@@ -182,8 +198,8 @@ impl<'w> Intake<'w> {
             self.client.pace(count);
             self.workshop.check_room(count as u64)?;
             sums.update(&buffer[..count]);
-            put(&buffer[..count])?;
-            self.workshop.count_stored(count as u64);
+            let new_bytes = put(&buffer[..count])?;
+            self.workshop.count_stored(new_bytes);
             self.workshop.stats.received(count);
         }
     }
@@ -191,6 +207,12 @@ impl<'w> Intake<'w> {
     fn counted(&self, received: Result<(), UploadError>) -> Result<(), UploadError> {
         received.inspect_err(|_| _ = self.workshop.stats.failed.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+/// How many bytes of an upload of ranges count more, or less, than before.
+struct Change {
+    gained: u64,
+    lost: u64,
 }
 
 impl Drop for Intake<'_> {

@@ -24,6 +24,8 @@ pub(crate) struct Stats {
     pub(crate) expired: AtomicU64,
     pub(crate) terminated: AtomicU64,
     pub(crate) stored_bytes: AtomicU64,
+    pub(crate) webhooks_delivered: AtomicU64,
+    pub(crate) webhooks_lost: AtomicU64,
     received_bytes: AtomicU64,
     rate: Mutex<Rate>,
     finished: Mutex<VecDeque<Listed>>,
@@ -57,6 +59,10 @@ pub struct UploadStats {
     pub bytes_per_second: u64,
     /// Bytes that the store holds.
     pub stored_bytes: u64,
+    /// Events that a webhook has got.
+    pub webhooks_delivered: u64,
+    /// Events that a webhook did not want, or that could not be sent in time.
+    pub webhooks_lost: u64,
     /// The latest finished uploads, the last one first; only where [`Uploads::list_finished`](crate::Uploads::list_finished)
     /// says so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +89,8 @@ impl Stats {
             expired: AtomicU64::new(0),
             terminated: AtomicU64::new(0),
             stored_bytes: AtomicU64::new(0),
+            webhooks_delivered: AtomicU64::new(0),
+            webhooks_lost: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
             rate: Mutex::default(),
             finished: Mutex::default(),
@@ -124,6 +132,8 @@ impl Stats {
             received_bytes: get(&self.received_bytes),
             bytes_per_second: lock(&self.rate).bytes_per_second(self.start.elapsed().as_secs()),
             stored_bytes: get(&self.stored_bytes),
+            webhooks_delivered: get(&self.webhooks_delivered),
+            webhooks_lost: get(&self.webhooks_lost),
             finished: with_finished.then(|| lock(&self.finished).iter().cloned().collect()),
         }
     }

@@ -30,6 +30,8 @@ impl Collector for StatsCollector {
             ("uploads_expired", "Uploads that nobody came back for", figures.expired),
             ("uploads_terminated", "Uploads that their clients removed", figures.terminated),
             ("uploads_received_bytes", "Bytes that came", figures.received_bytes),
+            ("uploads_webhooks_delivered", "Events that a webhook has got", figures.webhooks_delivered),
+            ("uploads_webhooks_lost", "Events that a webhook did not get", figures.webhooks_lost),
         ] {
             let mut counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             counter.encode_counter::<NoLabelSet, _, u64>(&count, None)?;

@@ -17,7 +17,7 @@ use crate::stats_collector::StatsCollector;
 use crate::sweeper::{self, Sweeper};
 use crate::upload_error::UploadError;
 use crate::workshop::Workshop;
-use crate::{DiskStore, Finished, Store, Upload, UploadId, UploadLimits};
+use crate::{DiskStore, Finished, Store, Upload, UploadId, UploadLimits, Webhook};
 
 /// The fields that a page of another site may read.
 const EXPOSED: [&str; 20] = [
@@ -134,7 +134,8 @@ impl Uploads {
 
     /// Adds the figures to those that `/metrics` answers: `uploads_created_total`, `uploads_active`,
     /// `uploads_completed_total`, `uploads_failed_total`, `uploads_expired_total`, `uploads_terminated_total`,
-    /// `uploads_received_bytes_total` and `uploads_stored_bytes`.
+    /// `uploads_received_bytes_total`, `uploads_stored_bytes`, `uploads_webhooks_delivered_total` and
+    /// `uploads_webhooks_lost_total`.
     #[must_use]
     pub fn metrics(self, metrics: &Metrics) -> Self {
         let collector = StatsCollector::new(Arc::clone(&self.stats));
@@ -189,6 +190,25 @@ impl Uploads {
     pub fn on_terminate(mut self, hook: impl Fn(UploadId) + Send + Sync + 'static) -> Self {
         self.hooks.on_terminate.push(Box::new(hook));
         self
+    }
+
+    /// Asks and tells another program of all of these, by HTTP.
+    ///
+    /// ```
+    /// use tayet_tus::{Uploads, Webhook};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// let webhook = Webhook::new("http://127.0.0.1:9000/uploads", b"two hundred warp threads")?;
+    /// let uploads = Uploads::new(directory.path())?.webhook(&webhook)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no thread for it.
+    pub fn webhook(self, webhook: &Webhook) -> std::io::Result<Self> {
+        let stats = Arc::clone(&self.stats);
+        webhook.attach(self, stats)
     }
 }
 

@@ -97,6 +97,11 @@ impl Workshop {
         self.stats.stored_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn uncount_stored(&self, bytes: u64) {
+        let less = |stored: u64| Some(stored.saturating_sub(bytes));
+        let _ = self.stats.stored_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
     /// Begins to use an upload, and says how far it is.
     pub(crate) fn open(&self, id: UploadId) -> Result<(Session, Status), UploadError> {
         let session = self.active.session(id);
@@ -173,10 +178,7 @@ impl Workshop {
     pub(crate) fn remove(&self, session: &Session, bytes: u64) -> Result<(), UploadError> {
         let terminate = self.store.terminate().ok_or(UploadError::Unable("uploads cannot be removed"))?;
         session.closed(|| terminate.terminate(session.id()))?;
-        let _ = self
-            .stats
-            .stored_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |stored| Some(stored.saturating_sub(bytes)));
+        self.uncount_stored(bytes);
         self.stats.unlist(session.id());
         self.hooks.terminate(session.id());
         Ok(())

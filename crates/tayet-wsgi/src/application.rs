@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use tayet::{Body, IntoResponse, Method, Problem, Request, Response, StatusCode};
+use tayet::{Body, Bytes, IntoResponse, Method, Problem, Request, Response, StatusCode};
 
 use crate::attachment::attached;
 use crate::environ::Environ;
 use crate::file_wrapper::FileWrapper;
 use crate::input::Input;
-use crate::iterable::Iterable;
+use crate::iterable::{Iterable, block_bytes};
 use crate::log::print_exception;
 use crate::response_head::ResponseHead;
 use crate::start_response::StartResponse;
@@ -86,7 +86,7 @@ fn respond(
     }
     if let Some(blocks) = iterable.listed(py)? {
         let body = blocks.join();
-        return Ok(whole(*start.take_head()?, &body, is_head));
+        return Ok(whole(*start.take_head()?, body, is_head));
     }
     if let Ok(wrapper) = iterable.object(py).cast_exact::<FileWrapper>()
         && let Some(rest) = wrapper.get().rest(py)
@@ -107,15 +107,14 @@ fn respond(
     let length = head.content_length();
     let Some(first) = first else {
         iterable.close(py);
-        return Ok(whole(*head, b"", is_head));
+        return Ok(whole(*head, Bytes::new(), is_head));
     };
     if is_head || head.has_no_body() {
         iterable.close(py);
         return Ok(bodiless(*head, length));
     }
-    let bytes = first.as_bytes();
-    if length.is_some_and(|length| length <= bytes.len() as u64) || iterable.is_single(py) {
-        let response = whole(*head, bytes, is_head);
+    if length.is_some_and(|length| length <= first.as_bytes().len() as u64) || iterable.is_single(py) {
+        let response = whole(*head, block_bytes(first), is_head);
         iterable.close(py);
         return Ok(response);
     }
@@ -130,21 +129,23 @@ fn respond(
 
 /// An answer that is all there. Where the application has said that it is longer, the connection is cut behind it; what is
 /// more than it said is left out.
-fn whole(head: ResponseHead, body: &[u8], is_head: bool) -> Response {
+fn whole(head: ResponseHead, mut body: Bytes, is_head: bool) -> Response {
     use std::io::Write;
-    let Some(length) = head.content_length() else { return head.with_body(body.to_vec()) };
+    let Some(length) = head.content_length() else { return head.with_body(body) };
     if is_head || head.has_no_body() {
         return bodiless(head, Some(length));
     }
-    match usize::try_from(length).ok().and_then(|length| body.get(..length)) {
-        Some(body) => head.with_body(body.to_vec()),
+    match usize::try_from(length).ok().filter(|length| *length <= body.len()) {
+        Some(length) => {
+            body.truncate(length);
+            head.with_body(body)
+        }
         None => {
             tracing::error!(
                 length,
                 given = body.len(),
                 "the application's body is shorter than its Content-Length"
             );
-            let body = body.to_vec();
             head.with_body(Body::from_writer_sized(length, move |out| {
                 out.write_all(&body)?;
                 out.flush()

@@ -27,6 +27,13 @@ pub(crate) struct Environ {
 /// name.
 const MAX_TEMPLATES: usize = 16;
 
+/// What [`Environ::build`] sets for every request.
+const ALWAYS_SET: [&str; 6] =
+    ["REQUEST_METHOD", "PATH_INFO", "RAW_URI", "REQUEST_URI", "REMOTE_ADDR", "wsgi.input"];
+
+/// Keys that are nowhere but in the making of a template.
+const SPARE_KEYS: [&str; 4] = ["1", "2", "3", "4"];
+
 /// What of the process every environ tells.
 pub(crate) struct Surroundings {
     /// Where the application is mounted: empty, or `/path` without a slash at its end.
@@ -104,14 +111,14 @@ impl Environ {
 
     fn put_target(&self, environ: &Bound<'_, PyDict>, request: &Request) -> PyResult<()> {
         let py = environ.py();
-        let target = PyString::new(py, request.target());
+        let target = text::from_bytes(py, request.target().as_bytes());
         let path = self.path_info(environ, request.path())?;
         let path_info = match path {
             path if path.contains('%') => {
                 text::from_bytes(py, &percent_decode_str(path).collect::<Vec<u8>>())
             }
             path if path == request.target() => target.clone(),
-            path => PyString::new(py, path),
+            path => text::from_bytes(py, path.as_bytes()),
         };
         environ.set_item(intern!(py, "PATH_INFO"), path_info)?;
         environ.set_item(intern!(py, "RAW_URI"), &target)?;
@@ -146,6 +153,10 @@ impl Environ {
 
 fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Bound<'py, PyDict>> {
     let template = base.copy()?;
+    // To replace a value costs less than to add a key.
+    for key in ALWAYS_SET {
+        template.set_item(PyString::intern(base.py(), key), base.py().None())?;
+    }
     match local {
         PeerAddress::Ip(address) => {
             template.set_item("SERVER_NAME", address.ip().to_string())?;
@@ -157,6 +168,11 @@ fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Boun
             template.set_item("SERVER_PORT", "80")?;
         }
     }
+    // Keys that have come and gone leave room, which copies have too: they need not grow for a request's fields.
+    for spare in SPARE_KEYS {
+        template.set_item(spare, false)?;
+    }
+    SPARE_KEYS.iter().try_for_each(|spare| template.del_item(spare))?;
     Ok(template)
 }
 

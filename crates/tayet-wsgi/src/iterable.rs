@@ -7,10 +7,13 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyTuple};
-use tayet::BodyWriter;
+use tayet::{BodyWriter, Bytes};
 
 use crate::attachment::attached;
 use crate::log::print_exception;
+
+/// Blocks up to this size are copied, which costs less than to hold them.
+const MAX_COPIED_BLOCK_BYTES: usize = 16 * 1024;
 
 /// What an application has returned, to be closed exactly once: when it is used up, or dropped before.
 pub(crate) struct Iterable {
@@ -126,13 +129,25 @@ impl Drop for Iterable {
 pub(crate) struct Listed<'py>(Vec<Bound<'py, PyBytes>>);
 
 impl Listed<'_> {
-    /// The body, with one copy.
-    pub(crate) fn join(&self) -> Vec<u8> {
-        match &self.0[..] {
-            [only] => only.as_bytes().to_vec(),
-            blocks => blocks.iter().flat_map(|block| block.as_bytes()).copied().collect(),
+    /// The body.
+    pub(crate) fn join(mut self) -> Bytes {
+        match (self.0.pop(), &self.0[..]) {
+            (None, _) => Bytes::new(),
+            (Some(only), []) => block_bytes(only),
+            (Some(last), blocks) => {
+                let blocks = blocks.iter().chain([&last]).map(|block| block.as_bytes()).collect::<Vec<_>>();
+                blocks.concat().into()
+            }
         }
     }
+}
+
+/// A block as what is sent: a small one is copied; of a large one Python's own memory is, which is let go at the next call.
+pub(crate) fn block_bytes(block: Bound<'_, PyBytes>) -> Bytes {
+    if block.as_bytes().len() <= MAX_COPIED_BLOCK_BYTES {
+        return Bytes::copy_from_slice(block.as_bytes());
+    }
+    Bytes::from_owner(PyBackedBytes::from(block))
 }
 
 fn checked(block: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyBytes>> {

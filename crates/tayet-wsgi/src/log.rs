@@ -2,16 +2,27 @@
 
 use std::io;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Logs to the standard error from here on, what `filter` (such as `info` or `tayet_engine=debug`) lets pass. Only the first
 /// call counts.
+///
+/// # Errors
+///
+/// `ValueError` for what is no filter.
 #[pyfunction]
-pub(crate) fn start_log(filter: &str) {
-    let log = tracing_subscriber::fmt().with_env_filter(EnvFilter::new(filter)).with_writer(io::stderr);
+pub(crate) fn start_log(filter: &str) -> PyResult<()> {
+    // By targets and levels alone: what filters by fields too keeps a megabyte of automata.
+    let filter: Targets =
+        filter.parse().map_err(|error| PyValueError::new_err(format!("TAYET_LOG={filter}: {error}")))?;
+    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false);
     // A second server of this process logs where the first does.
-    let _ = log.with_ansi(false).try_init();
+    let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
+    Ok(())
 }
 
 /// Writes an application's exception, with its traceback, to where Python's errors go.

@@ -146,6 +146,7 @@ impl Server {
 
 fn router(application: Application, timeout: Duration) -> Router {
     let answer = move |request: &mut Request| application.answer(request);
+    let answer = answer.learning_by_path();
     match timeout {
         Duration::ZERO => Router::new().fallback(answer),
         timeout => Router::new().fallback(answer.timeout(timeout)),

@@ -184,6 +184,7 @@ impl AppRoute {
         Route {
             label: self.found.label().to_owned(),
             pin: settings.pin,
+            learns_by_path: settings.learns_by_path,
             body: settings.body.unwrap_or_default(),
             max_body_bytes: settings.max_body_bytes,
             timeout_ms: settings.timeout.map(|timeout| timeout.as_millis().try_into().unwrap_or(u64::MAX)),

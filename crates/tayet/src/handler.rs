@@ -81,6 +81,13 @@ pub trait Handler<M, S = ()>: Sized + Send + Sync + 'static {
         Configured::new(self).blocking()
     }
 
+    /// Has the server learn for each group of paths where the handler runs best, rather than once for all: for a handler that is
+    /// an application of its own, with slow and quick parts. Paths that begin with the same two segments are of one group;
+    /// there are 256 groups.
+    fn learning_by_path(self) -> Configured<Self, M, S> {
+        Configured::new(self).learning_by_path()
+    }
+
     /// Runs it as soon as the head is there, whatever the size of the body.
     fn streaming(self) -> Configured<Self, M, S> {
         Configured::new(self).streaming()
@@ -121,6 +128,13 @@ impl<H: Handler<M, S>, M, S> Configured<H, M, S> {
     #[must_use]
     pub fn blocking(mut self) -> Self {
         self.settings.pin = Some(Pin::Blocking);
+        self
+    }
+
+    /// As [`Handler::learning_by_path`].
+    #[must_use]
+    pub fn learning_by_path(mut self) -> Self {
+        self.settings.learns_by_path = true;
         self
     }
 

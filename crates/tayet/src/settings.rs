@@ -10,6 +10,8 @@ use tayet_engine::{BodyUse, Pin};
 pub struct Settings {
     /// Where it runs. Default: where it has shown that it belongs.
     pub pin: Option<Pin>,
+    /// Whether where it belongs is learned for each group of paths. Default: for the handler as a whole.
+    pub learns_by_path: bool,
     /// How it takes the body. Default: by its extractors.
     pub body: Option<BodyUse>,
     /// Most bytes of a body held in memory. Default:
@@ -24,6 +26,7 @@ impl Settings {
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             pin: self.pin.or(other.pin),
+            learns_by_path: self.learns_by_path || other.learns_by_path,
             body: self.body.or(other.body),
             max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
             timeout: self.timeout.or(other.timeout),

@@ -46,6 +46,11 @@ pub(super) enum Program {
         version: &'static str,
     },
     Tusd,
+    /// A server of a Python package, as `bench/peers/wsgi/serve.py` knows it.
+    Wsgi {
+        package: &'static str,
+        server: &'static str,
+    },
 }
 
 // Those of several families; the others are beside the scenarios in which they take part.
@@ -90,7 +95,7 @@ impl Contestant {
     }
 
     pub(super) fn is_tayet(&self) -> bool {
-        matches!(self.program, Program::Arena | Program::Tayet)
+        matches!(self.program, Program::Arena | Program::Tayet | Program::Wsgi { package: "tayet", .. })
     }
 
     /// Whether it is what Tayet is compared with as the least possible.
@@ -114,6 +119,7 @@ impl fmt::Display for Program {
             Self::Node { .. } | Self::NodeMongo => f.write_str("node"),
             Self::Nginx { .. } => f.write_str("nginx"),
             Self::Tusd => f.write_str("tusd"),
+            Self::Wsgi { server, .. } => f.write_str(server),
         }
     }
 }

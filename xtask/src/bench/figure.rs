@@ -38,6 +38,8 @@ pub(super) enum Figure {
     /// In user space.
     InstructionsPerRequest,
     PeakRssMb,
+    /// What the server's processes share is counted once.
+    PssMb,
     /// Of a compressed answer's body.
     BodyBytes,
     /// Of the load that runs beside the one whose latency is measured.
@@ -100,6 +102,7 @@ impl Figure {
             Self::SyscallsPerMessage => "system calls/message",
             Self::InstructionsPerRequest => "instructions/request",
             Self::PeakRssMb => "peak RSS MB",
+            Self::PssMb => "PSS MB",
             Self::BodyBytes => "bytes/answer",
             Self::SleepsPerSecond => "sleeps/s",
             Self::AnsweredPercent => "answered %",
@@ -135,6 +138,7 @@ impl Figure {
             | Self::SyscallsPerRequest
             | Self::SyscallsPerMessage => 2,
             Self::PeakRssMb
+            | Self::PssMb
             | Self::SlowestAnswerMs
             | Self::AnsweredPercent
             | Self::OpenSeconds

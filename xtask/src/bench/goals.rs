@@ -6,6 +6,7 @@ mod mongo;
 mod tus;
 mod uploads;
 mod websockets;
+mod wsgi;
 
 use serde::Serialize;
 
@@ -15,7 +16,7 @@ use super::report::{Results, Row};
 use super::scenario::{self, Family};
 
 /// A figure with what is asked of it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Goal {
     pub(super) what: String,
     /// Absent when it was not measured.
@@ -58,6 +59,7 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
         Family::Tus => tus::goals(measured),
         Family::Mongo => mongo::goals(measured),
         Family::WebSockets => websockets::goals(measured),
+        Family::Wsgi => wsgi::goals(measured),
     }
 }
 
@@ -199,6 +201,7 @@ mod tests {
                 Figure::AnsweredBesideIdle,
                 Figure::BytesPerIdleConnection,
                 Figure::PeakRssMb,
+                Figure::PssMb,
                 Figure::CpuUsPerMessage,
                 Figure::CpuUsPerDelivery,
                 Figure::DeliveriesPerSecond,

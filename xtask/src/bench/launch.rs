@@ -18,6 +18,7 @@ use super::scenario::SLEEP_MS;
 use super::scenario::tus::MAX_REQUEST_BYTES;
 use super::scenario::uploads::BODY_BYTES;
 use super::scratch::Scratch;
+use super::wsgi::{self, Wsgi};
 use crate::workspace::Workspace;
 
 /// How to start a contestant, and where.
@@ -66,6 +67,14 @@ impl Launch {
             self.command.arg(workspace.path(DOCUMENT));
         }
         self.database = database.processes();
+        self
+    }
+
+    /// Tells a WSGI server what it serves, and with how many.
+    pub(super) fn serving(mut self, contestant: &Contestant, wsgi: Wsgi) -> Self {
+        if matches!(contestant.program, Program::Wsgi { .. }) {
+            self.command.args(wsgi.arguments());
+        }
         self
     }
 
@@ -126,6 +135,9 @@ impl Place<'_> {
             Program::Tusd => {
                 command.args(["-host", &ip, "-port", &port, "-base-path", self.path, "-verbose=false"]);
                 command.arg("-upload-dir").arg(self.scratch()?);
+            }
+            Program::Wsgi { server, .. } => {
+                command.arg(self.workspace.path(wsgi::SCRIPT)).args([server, &ip, &port]);
             }
             Program::Crate { package: "rustus", .. } => {
                 let scratch = self.scratch()?;

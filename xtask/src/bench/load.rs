@@ -53,6 +53,7 @@ mod tests {
     fn time_is_divided_by_requests() {
         let outcome = Outcome {
             requests: 100_000,
+            bytes: 10_000_000,
             duration: Duration::from_secs(2),
             p50_us: 300.0,
             p99_us: None,

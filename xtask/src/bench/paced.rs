@@ -19,6 +19,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Pace {
     pub(super) requests_per_second: u32,
     pub(super) connections: u32,
+    /// Threads that share the connections.
+    pub(super) clients: u32,
     pub(super) duration: Duration,
 }
 
@@ -34,10 +36,18 @@ pub(super) struct Latencies {
 impl Pace {
     /// Asks for `path` at this pace.
     pub(super) fn run(self, address: SocketAddr, path: &str) -> anyhow::Result<Latencies> {
+        let open = |first| {
+            let numbers = (first..self.connections).step_by(self.clients as usize);
+            numbers.map(|_| Connection::open(address, ANSWER_LIMIT).map(Some)).collect()
+        };
+        let connections = (0..self.clients).map(open).collect::<anyhow::Result<Vec<Vec<_>>>>()?;
         let start = Instant::now();
         let waits: anyhow::Result<Vec<_>> = thread::scope(|scope| {
-            let clients: Vec<_> = (0..self.connections)
-                .map(|connection| scope.spawn(move || self.run_connection(address, path, start, connection)))
+            let clients: Vec<_> = (0..)
+                .zip(connections)
+                .map(|(client, connections)| {
+                    scope.spawn(move || self.run_client(address, path, start, client, connections))
+                })
                 .collect();
             let joined =
                 clients.into_iter().map(|client| client.join().map_err(|_| anyhow!("a client panicked")));
@@ -46,24 +56,25 @@ impl Pace {
         summarize(waits?.into_iter().flatten().collect()).context("nothing was sent")
     }
 
-    /// Every `connections`-th request of the whole; nothing where there was no answer in time.
-    fn run_connection(
+    /// Every `clients`-th request of the whole, on one connection after another; nothing where there was no answer in time.
+    fn run_client(
         self,
         address: SocketAddr,
         path: &str,
         start: Instant,
         first: u32,
+        mut connections: Vec<Option<Connection>>,
     ) -> Vec<Option<Duration>> {
         let interval = Duration::from_secs(1) / self.requests_per_second;
         let total = self.requests_per_second * self.duration.as_secs() as u32;
         // A server that has stopped answering is not asked all the rest, one limit after the other.
         let deadline = start + self.duration + ANSWER_LIMIT;
-        let mut connection = None;
+        let turns = connections.len();
         let mut waits = Vec::new();
-        for number in (first..total).step_by(self.connections as usize) {
+        for (turn, number) in (first..total).step_by(self.clients as usize).enumerate() {
             let due = start + interval * number;
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            let is_answered = Instant::now() < deadline && ask(&mut connection, address, path);
+            let is_answered = Instant::now() < deadline && ask(&mut connections[turn % turns], address, path);
             waits.push(is_answered.then(|| due.elapsed()));
         }
         waits

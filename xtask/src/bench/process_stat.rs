@@ -77,9 +77,19 @@ pub(super) fn peak_resident_bytes(pids: &BTreeSet<u32>) -> anyhow::Result<u64> {
     sum_status(pids, "VmHWM")
 }
 
+/// Resident memory in bytes, summed, of which what the processes share is counted once. What others have in common with them, such
+/// as the C library, counts by their part of it.
+pub(super) fn proportional_bytes(pids: &BTreeSet<u32>) -> anyhow::Result<u64> {
+    sum_field(pids, "smaps_rollup", "Pss")
+}
+
 fn sum_status(pids: &BTreeSet<u32>, field: &str) -> anyhow::Result<u64> {
+    sum_field(pids, "status", field)
+}
+
+fn sum_field(pids: &BTreeSet<u32>, file: &str, field: &str) -> anyhow::Result<u64> {
     pids.iter().try_fold(0, |sum, pid| {
-        let path = format!("/proc/{pid}/status");
+        let path = format!("/proc/{pid}/{file}");
         let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         Ok(sum + parse_status_bytes(&status, field).with_context(|| format!("{path} has no {field}"))?)
     })
@@ -165,6 +175,7 @@ mod tests {
         assert!(family(std::process::id()).unwrap().is_superset(&own));
         assert!(resident_bytes(&own).unwrap() > 0);
         assert!(peak_resident_bytes(&own).unwrap() >= resident_bytes(&own).unwrap());
+        assert!(proportional_bytes(&own).unwrap() > 0);
         cpu_ticks(&own).unwrap();
     }
 }

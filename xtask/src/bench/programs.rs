@@ -10,11 +10,12 @@ use anyhow::{Context, anyhow, ensure};
 
 use super::contestant::Program;
 use super::database::FERRETDB;
+use super::wsgi;
 use crate::process::{Runner, succeeds};
 use crate::workspace::Workspace;
 
 /// How long one build or installation may take before it is ended.
-const LIMIT: Duration = Duration::from_secs(20 * 60);
+pub(super) const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// The same for programs with hundreds of dependencies, none of which are there yet.
 const INSTALL_LIMIT: Duration = Duration::from_secs(60 * 60);
 
@@ -80,12 +81,17 @@ pub(super) fn install(runner: &Runner, name: &str) -> anyhow::Result<()> {
     if is_installed(name) {
         return Ok(());
     }
+    install_package(runner, name)?;
+    ensure!(is_installed(name), "{name} is installed, but its command is still missing");
+    Ok(())
+}
+
+/// Installs a Debian package.
+pub(super) fn install_package(runner: &Runner, name: &str) -> anyhow::Result<()> {
     let is_root = rustix::process::geteuid().is_root();
     ensure!(is_root, "`{name}` is missing, and only root can install it: apt-get install {name}");
     runner.run(apt_get().arg("update"), LIMIT)?;
-    runner.run(apt_get().args(["install", "--yes", "--no-install-recommends", name]), LIMIT)?;
-    ensure!(is_installed(name), "{name} is installed, but its command is still missing");
-    Ok(())
+    runner.run(apt_get().args(["install", "--yes", "--no-install-recommends", name]), LIMIT)
 }
 
 fn apt_get() -> Command {
@@ -115,6 +121,7 @@ fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Re
         Program::Tayet => build_tayet(workspace, runner),
         Program::Crate { package, version } => install_crate(workspace, runner, package, version),
         Program::Tusd => build_tusd(workspace, runner),
+        Program::Wsgi { package, .. } => wsgi::install(workspace, runner, package),
     }
 }
 

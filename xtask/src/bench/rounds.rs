@@ -124,6 +124,7 @@ fn summarize(figures: &Figures) -> String {
         Figure::CpuUsPerDelivery,
         Figure::CpuMsPerGib,
         Figure::PeakRssMb,
+        Figure::PssMb,
         Figure::P99Us,
         Figure::InstructionsPerRequest,
         Figure::AnsweredBesideIdle,

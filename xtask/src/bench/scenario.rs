@@ -6,6 +6,7 @@ pub(super) mod mongo;
 pub(super) mod tus;
 pub(super) mod uploads;
 mod websockets;
+pub(super) mod wsgi;
 
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
 use super::ws_load::WS_LOAD;
+use super::wsgi::Wsgi;
 
 /// How long the handlers of the sleep scenarios sleep. The bare sleeper is told the same.
 pub(super) const SLEEP_MS: u32 = 10;
@@ -44,6 +46,7 @@ pub(super) enum Family {
     Mongo,
     #[serde(rename = "websockets")]
     WebSockets,
+    Wsgi,
 }
 
 /// How the work is put to a server.
@@ -53,6 +56,8 @@ pub(super) enum Work {
     Load(Load),
     /// A paced client on the path, while wrk holds so many connections in handlers that sleep.
     Mixed { sleepers: u32 },
+    /// Requests at a steady pace, over so many connections in turn.
+    Paced { connections: u32 },
     /// Keep-alive connections with one request each, alone and beside idle ones.
     Fairness,
     /// Idle connections, and what they take.
@@ -65,6 +70,8 @@ pub(super) enum Work {
     WebSocketIdle(Idle),
     /// Bodies from many connections.
     Upload(Upload),
+    /// As fast as wrk can, to a WSGI server.
+    Wsgi(Wsgi),
     /// A few requests under callgrind.
     Instructions,
 }
@@ -89,8 +96,8 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::Mongo, Self::WebSockets];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::Mongo, Self::WebSockets, Self::Wsgi];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
@@ -101,6 +108,7 @@ impl Family {
             Self::Tus => tus::scenarios(),
             Self::Mongo => mongo::scenarios(),
             Self::WebSockets => websockets::scenarios(),
+            Self::Wsgi => wsgi::scenarios(),
         }
     }
 
@@ -113,6 +121,7 @@ impl Family {
             Self::Tus => "tus",
             Self::Mongo => "mongo",
             Self::WebSockets => "websockets",
+            Self::Wsgi => "wsgi",
         }
     }
 
@@ -125,6 +134,7 @@ impl Family {
             Self::Tus => "Resumable uploads",
             Self::Mongo => "MongoDB",
             Self::WebSockets => "WebSockets",
+            Self::Wsgi => "WSGI",
         }
     }
 }
@@ -155,7 +165,7 @@ impl Scenario {
     /// What the system calls of the work are divided by, if they are counted too.
     pub(super) fn syscalls_figure(&self) -> Option<Figure> {
         match self.work {
-            Work::Load(_) => Some(Figure::SyscallsPerRequest),
+            Work::Load(_) | Work::Wsgi(_) => Some(Figure::SyscallsPerRequest),
             Work::WebSocketEcho { .. } => Some(Figure::SyscallsPerMessage),
             _ => None,
         }
@@ -164,7 +174,7 @@ impl Scenario {
     /// The most requests a second that any server can answer, when the work's nature limits them.
     pub(super) fn bound_requests_per_second(&self) -> Option<f64> {
         match self.work {
-            Work::Load(load) if self.path == "/sleep/10" => {
+            Work::Load(load) | Work::Wsgi(Wsgi { load, .. }) if self.path == "/sleep/10" => {
                 Some(f64::from(load.connections) * 1000.0 / f64::from(SLEEP_MS))
             }
             _ => None,

@@ -13,15 +13,19 @@ use super::instructions;
 use super::launch::Launch;
 use super::load;
 use super::paced::Pace;
-use super::process_stat::resident_bytes;
+use super::process_stat::{proportional_bytes, resident_bytes};
 use super::scenario::{Entry, Scenario, Work};
 use super::server::Server;
 use super::syscalls::{self, Syscalls};
 use super::wrk::{Load, Shape};
+use super::wsgi::Wsgi;
 use super::{upload, websocket, websocket_idle};
 
 const PACED_REQUESTS_PER_SECOND: u32 = 2_000;
 const PACED_CONNECTIONS: u32 = 8;
+/// What goes over many connections, each of which is asked in its turn.
+const ACTIVE_REQUESTS_PER_SECOND: u32 = 5_000;
+const ACTIVE_CLIENTS: u32 = 16;
 /// What the mixed load sleeps beside the paced one.
 const SLEEP_PATH: &str = "/sleep/100";
 /// How long the sleepers run before and after the paced load.
@@ -44,7 +48,15 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
             }
             Ok(figures)
         }
+        Work::Wsgi(Wsgi { load, .. }) => {
+            let (settings, root, server) = (&harness.settings, harness.workspace.root(), start()?);
+            let mut figures =
+                load::measure(root, &server, load, settings.load_duration(), settings.warms_up)?;
+            figures.insert(Figure::PssMb, proportional_bytes(&server.processes()?)? as f64 / 1e6);
+            Ok(figures)
+        }
         Work::Mixed { sleepers } => mixed(harness, &start()?, sleepers),
+        Work::Paced { connections } => paced(harness, &start()?, connections),
         Work::Fairness => fairness(harness, &start()?),
         Work::Memory => memory(harness, &start()?),
         Work::WebSocketEcho { sockets } => websocket::echo(harness, &start()?, sockets),
@@ -67,7 +79,7 @@ pub(super) fn count_syscalls(
     let root = harness.workspace.root();
     let server = start(harness, scenario, entry)?;
     match scenario.work {
-        Work::Load(load) => syscalls::count(root, &server, |duration| {
+        Work::Load(load) | Work::Wsgi(Wsgi { load, .. }) => syscalls::count(root, &server, |duration| {
             Ok(load.start(root, server.address, &server.path, duration)?.finish()?.requests)
         }),
         Work::WebSocketEcho { sockets } => {
@@ -88,6 +100,9 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     if scenario.asks_database() {
         launch = launch.asking(harness.workspace, contestant, harness.database()?);
     }
+    if let Work::Wsgi(wsgi) = scenario.work {
+        launch = launch.serving(contestant, wsgi);
+    }
     let server = Server::start(launch, path)?;
     server.check(contestant)?;
     if let Work::Load(Load { shape: Shape::Closing(_), .. }) = scenario.work {
@@ -104,8 +119,12 @@ fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Resul
     let sleeping =
         sleepers.start(harness.workspace.root(), server.address, SLEEP_PATH, duration + 2 * SLEEP_MARGIN)?;
     thread::sleep(SLEEP_MARGIN);
-    let pace =
-        Pace { requests_per_second: PACED_REQUESTS_PER_SECOND, connections: PACED_CONNECTIONS, duration };
+    let pace = Pace {
+        requests_per_second: PACED_REQUESTS_PER_SECOND,
+        connections: PACED_CONNECTIONS,
+        clients: PACED_CONNECTIONS,
+        duration,
+    };
     let latencies = pace.run(server.address, &server.path)?;
     let slept = sleeping.finish()?;
     let usage = Clocks::read(&processes)?.since(&before);
@@ -116,6 +135,26 @@ fn mixed(harness: &Harness<'_>, server: &Server, sleepers: u32) -> anyhow::Resul
         (Figure::AnsweredPercent, latencies.answered_percent),
         (Figure::SleepsPerSecond, slept.requests as f64 / slept.duration.as_secs_f64()),
         (Figure::Errors, slept.errors as f64),
+        (Figure::ForeignCpuPercent, usage.foreign_percent),
+    ]))
+}
+
+fn paced(harness: &Harness<'_>, server: &Server, connections: u32) -> anyhow::Result<Figures> {
+    let processes = server.processes()?;
+    let before = Clocks::read(&processes)?;
+    let pace = Pace {
+        requests_per_second: ACTIVE_REQUESTS_PER_SECOND,
+        connections,
+        clients: ACTIVE_CLIENTS,
+        duration: harness.settings.load_duration(),
+    };
+    let latencies = pace.run(server.address, &server.path)?;
+    let usage = Clocks::read(&processes)?.since(&before);
+    Ok(Figures::from([
+        (Figure::P50Us, latencies.p50_us),
+        (Figure::P99Us, latencies.p99_us),
+        (Figure::MaxUs, latencies.max_us),
+        (Figure::AnsweredPercent, latencies.answered_percent),
         (Figure::ForeignCpuPercent, usage.foreign_percent),
     ]))
 }

@@ -8,6 +8,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use super::contestant::Program;
+use super::wsgi;
 use crate::process::output_of;
 use crate::workspace::Workspace;
 
@@ -24,7 +25,7 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         |path: &str| fs::read_to_string(workspace.path(path)).with_context(|| format!("reading {path}"));
     match program {
         Program::Floor(_) => Ok(None),
-        Program::Arena | Program::Tayet => {
+        Program::Arena | Program::Tayet | Program::Wsgi { package: "tayet", .. } => {
             let mut git = Command::new("git");
             git.args(["describe", "--always", "--dirty"]).current_dir(workspace.root());
             Ok(Some(output_of(&mut git)?.trim().to_owned()))
@@ -37,6 +38,7 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         Program::Go("mongo") => Ok(required_version(&read("bench/peers/go/go.mod")?, "mongo-driver/v2")),
         Program::Crate { version, .. } => Ok(Some(version.to_owned())),
         Program::Tusd => Ok(required_version(&read("bench/peers/tusd/go.mod")?, "tus/tusd/v2")),
+        Program::Wsgi { package, .. } => Ok(pinned_version(&read(wsgi::REQUIREMENTS)?, package)),
         Program::Go(_) => {
             Ok(Some(output_of(Command::new("go").args(["env", "GOVERSION"]))?.trim().to_owned()))
         }
@@ -60,6 +62,10 @@ fn locked_version(lock: &str, library: &str) -> Option<String> {
     Some(version.to_owned())
 }
 
+fn pinned_version(requirements: &str, package: &str) -> Option<String> {
+    requirements.lines().find_map(|line| Some(line.strip_prefix(package)?.strip_prefix("==")?.to_owned()))
+}
+
 fn required_version(go_mod: &str, module: &str) -> Option<String> {
     let suffix = format!("/{module}");
     let mut words = go_mod.split_whitespace().skip_while(|word| !word.ends_with(&suffix));
@@ -75,6 +81,13 @@ mod tests {
         let lock = "[[package]]\nname = \"ntex-net\"\nversion = \"9.9.9\"\n\n[[package]]\nname = \"ntex\"\nversion = \"3.12.3\"\n";
         assert_eq!(locked_version(lock, "ntex").as_deref(), Some("3.12.3"));
         assert_eq!(locked_version(lock, "hyper"), None);
+    }
+
+    #[test]
+    fn requirements_tell_versions() {
+        let requirements = "# all\nfastpysgi==0.6\nFlask==3.1.3\n";
+        assert_eq!(pinned_version(requirements, "Flask").as_deref(), Some("3.1.3"));
+        assert_eq!(pinned_version(requirements, "fast"), None);
     }
 
     #[test]

@@ -36,18 +36,24 @@ pub(super) enum Shape {
     Pipelined(u32),
     /// One at a time, and a new connection after so many in the mean.
     Closing(u32),
+    /// One at a time, for ever, each with a body of so many bytes that comes back.
+    Posting(u32),
 }
 
 /// A load that has begun.
 pub(super) struct Running {
     wrk: Background,
     limit: Duration,
+    /// Of an answer.
+    least_bytes: u64,
 }
 
 /// What came of a load.
 #[derive(PartialEq, Debug)]
 pub(super) struct Outcome {
     pub(super) requests: u64,
+    /// Heads included.
+    pub(super) bytes: u64,
     pub(super) duration: Duration,
     pub(super) p50_us: f64,
     /// Absent when wrk recorded too few latencies to know.
@@ -73,7 +79,8 @@ impl Load {
         command.args(self.header.map(|header| format!("--header={header}")));
         command.arg(format!("http://{address}{path}")).arg("--").args(self.shape.arguments());
         let wrk = Background::start(command.stdout(Stdio::piped()))?;
-        Ok(Running { wrk, limit: Duration::from_secs(seconds) + GRACE })
+        let limit = Duration::from_secs(seconds) + GRACE;
+        Ok(Running { wrk, limit, least_bytes: self.shape.least_answer_bytes() })
     }
 }
 
@@ -83,7 +90,10 @@ impl Running {
         let status = self.wrk.wait(self.limit)?;
         let output = self.wrk.output()?;
         ensure!(status.success(), "wrk failed ({status}): {output}");
-        parse(&output)
+        let outcome = parse(&output)?;
+        let mean_bytes = outcome.bytes / outcome.requests;
+        ensure!(mean_bytes >= self.least_bytes, "an answer had {mean_bytes} bytes in the mean");
+        Ok(outcome)
     }
 }
 
@@ -93,7 +103,12 @@ impl Shape {
             Self::KeptAlive => Vec::new(),
             Self::Pipelined(depth) => vec!["pipelined".to_owned(), depth.to_string()],
             Self::Closing(requests) => vec!["closing".to_owned(), requests.to_string()],
+            Self::Posting(bytes) => vec!["posting".to_owned(), bytes.to_string()],
         }
+    }
+
+    fn least_answer_bytes(self) -> u64 {
+        if let Self::Posting(bytes) = self { bytes.into() } else { 0 }
     }
 }
 
@@ -113,6 +128,7 @@ fn parse(output: &str) -> anyhow::Result<Outcome> {
     let p99_us = value("p99_us")? as f64;
     Ok(Outcome {
         requests,
+        bytes: value("bytes")?,
         duration: Duration::from_micros(value("duration_us")?),
         p50_us: value("p50_us")? as f64,
         p99_us: (p99_us > 0.0).then_some(p99_us),
@@ -127,13 +143,14 @@ mod tests {
     use super::*;
 
     const OUTPUT: &str = "Running 1s test @ http://127.0.0.1:1/\n  2 threads and 64 connections\n\
-        tayet-bench requests=139335 duration_us=1002236 p50_us=278 p99_us=4179 \
+        tayet-bench requests=139335 bytes=7000000 duration_us=1002236 p50_us=278 p99_us=4179 \
         connect=1 read=2 write=3 status=4 timeout=5\n";
 
     #[test]
     fn figures_are_read_from_the_marked_line() {
         let expected = Outcome {
             requests: 139_335,
+            bytes: 7_000_000,
             duration: Duration::from_micros(1_002_236),
             p50_us: 278.0,
             p99_us: Some(4179.0),

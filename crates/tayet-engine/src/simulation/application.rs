@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Blocking,
     /// The same, from a handler that is pinned to its loop.
     Pinned,
+    /// The same, from a route that learns for each of its tags where it runs.
+    ByTag,
     /// The same, from a route with a time-out, behind a hint.
     Hasty,
     /// The same, behind `size` hints, of which each tells what the answer will be.
@@ -70,10 +72,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::Plain,
         Self::Blocking,
         Self::Pinned,
+        Self::ByTag,
         Self::Hasty,
         Self::Hinted,
         Self::Sized,
@@ -103,9 +106,13 @@ impl Kind {
     /// What a client is to get for `body`: the status and the body of the answer.
     pub(super) fn answer(self, tag: u64, size: usize, body: &[u8]) -> (u16, Vec<u8>) {
         match self {
-            Self::Plain | Self::Blocking | Self::Pinned | Self::Hasty | Self::Hinted | Self::Ignoring => {
-                (200, plain(tag))
-            }
+            Self::Plain
+            | Self::Blocking
+            | Self::Pinned
+            | Self::ByTag
+            | Self::Hasty
+            | Self::Hinted
+            | Self::Ignoring => (200, plain(tag)),
             Self::Sized
             | Self::Written
             | Self::WrittenSized
@@ -132,6 +139,7 @@ impl Kind {
                 Self::Streamed | Self::Ignoring => BodyUse::Streamed,
                 _ => BodyUse::Adaptive,
             },
+            learns_by_path: self == Self::ByTag,
             timeout_ms: (self == Self::Hasty).then_some(HASTY_TIMEOUT_MS),
             ..Route::default()
         }

@@ -210,3 +210,15 @@ fn a_handler_that_blocks_stalls_nobody_else() {
         "the route is dispatched after its first overrun"
     );
 }
+
+#[test]
+fn a_route_that_learns_by_path_is_dispatched_where_it_has_overrun_only() {
+    let stage = Stage::new(1, ExecutionModel::default(), limits(), slow(ms(100)));
+    for (n, tag) in [1, 1, 2, 1, 2].into_iter().enumerate() {
+        let request = format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", Kind::ByTag.target(tag, n));
+        stage.net.add(Client::connecting_at(ms(1_000 * n as u64)).send(request));
+    }
+    stage.drain_at(ms(30_000));
+    let stage = stage.run();
+    assert_eq!(stage.shared.takeovers.load(Ordering::Relaxed), 2, "one for each tag");
+}

@@ -127,15 +127,30 @@ pub(crate) fn file_content() -> Vec<u8> {
     (0..FILE_BYTES).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
+/// How many loops a test has that does not care.
+const LOOPS: usize = 2;
+
 pub(crate) fn start(execution: ExecutionModel, limits: Limits) -> (Engine, SocketAddr) {
-    let engine = start_at(Address::Ip("127.0.0.1:0".parse().unwrap()), execution, limits);
+    start_with_loops(LOOPS, execution, limits)
+}
+
+pub(crate) fn start_with_loops(
+    loops: usize,
+    execution: ExecutionModel,
+    limits: Limits,
+) -> (Engine, SocketAddr) {
+    let engine = start_engine(Address::Ip("127.0.0.1:0".parse().unwrap()), loops, execution, limits);
     let Address::Ip(address) = engine.addresses()[0] else { panic!("an IP address was asked for") };
     (engine, address)
 }
 
 pub(crate) fn start_at(address: Address, execution: ExecutionModel, limits: Limits) -> Engine {
+    start_engine(address, LOOPS, execution, limits)
+}
+
+fn start_engine(address: Address, loops: usize, execution: ExecutionModel, limits: Limits) -> Engine {
     let listen = vec![address];
-    let config = EngineConfig { listen, loops: 2, execution, limits, io: io(), ..EngineConfig::default() };
+    let config = EngineConfig { listen, loops, execution, limits, io: io(), ..EngineConfig::default() };
     Engine::start(config, Arc::new(Sample)).unwrap()
 }
 

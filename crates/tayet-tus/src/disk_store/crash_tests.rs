@@ -112,12 +112,21 @@ fn a_crash_at_any_instant_leaves_an_upload_complete_or_resumable() {
 }
 
 #[test]
-fn any_operation_may_fail_once_and_the_upload_goes_on_where_it_was() {
-    let operations = with_each_fault(faults::Faults::fail_one_after, |failing, directory| {
+fn any_operation_may_find_the_disk_full_and_the_upload_goes_on_where_it_was() {
+    any_operation_may_fail_once(faults::Faults::fill_up_after, |error| matches!(error, StoreError::Full(_)));
+}
+
+#[test]
+fn any_operation_may_find_the_disk_broken_and_the_upload_goes_on_where_it_was() {
+    any_operation_may_fail_once(faults::Faults::break_after, |error| matches!(error, StoreError::Io(_)));
+}
+
+fn any_operation_may_fail_once(plan: fn(&faults::Faults, usize), is_expected: fn(&StoreError) -> bool) {
+    let operations = with_each_fault(plan, |failing, directory| {
         let upload_ = sequence(length());
         let id = upload_.id;
         if let Err(error) = upload(failing, upload_, false) {
-            assert!(matches!(error, StoreError::Full(_)), "{error}");
+            assert!(is_expected(&error), "{error}");
         }
         let calm = store(directory, Fsync::Never);
         match calm.open(id).map(drop) {

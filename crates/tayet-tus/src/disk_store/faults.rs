@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, Ordering};
 
 /// What goes wrong. By default, nothing.
 #[derive(Clone, Debug, Default)]
@@ -15,20 +15,36 @@ struct Plan {
     /// Operations until the first that fails.
     left: AtomicI64,
     mode: AtomicU8,
+    /// What the system says of those that fail.
+    error: AtomicI32,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { left: AtomicI64::new(i64::MAX), mode: AtomicU8::new(ONCE) }
+        Self { left: AtomicI64::new(i64::MAX), mode: AtomicU8::new(ONCE), error: AtomicI32::new(ENOSPC) }
     }
 }
 
+/// No space left on the device.
+const ENOSPC: i32 = 28;
+/// The device failed.
+const EIO: i32 = 5;
 const ONCE: u8 = 0;
 const FOR_EVER: u8 = 1;
 
 impl Faults {
-    /// One operation fails, after `count` that do not.
-    pub(super) fn fail_one_after(&self, count: usize) {
+    /// One operation finds the disk full, after `count` that do not.
+    pub(super) fn fill_up_after(&self, count: usize) {
+        self.fail_one_after(count, ENOSPC);
+    }
+
+    /// One operation finds the disk broken, after `count` that do not.
+    pub(super) fn break_after(&self, count: usize) {
+        self.fail_one_after(count, EIO);
+    }
+
+    fn fail_one_after(&self, count: usize, error: i32) {
+        self.plan.error.store(error, Ordering::Relaxed);
         self.plan.mode.store(ONCE, Ordering::Relaxed);
         self.plan.left.store(count as i64, Ordering::Relaxed);
     }
@@ -47,8 +63,9 @@ impl Faults {
     pub(super) fn step(&self) -> io::Result<()> {
         let left = self.plan.left.fetch_sub(1, Ordering::Relaxed);
         let strikes = left == 0 || (left < 0 && self.plan.mode.load(Ordering::Relaxed) == FOR_EVER);
-        // ENOSPC, by its number: the kind alone would not say that it came from the system.
-        if strikes { Err(io::Error::from_raw_os_error(28)) } else { Ok(()) }
+        // By its number: the kind alone would not say that it came from the system.
+        let error = self.plan.error.load(Ordering::Relaxed);
+        if strikes { Err(io::Error::from_raw_os_error(error)) } else { Ok(()) }
     }
 
     /// What a write that is about to strike still writes: a disk that is nearly full takes a part.

@@ -105,6 +105,12 @@ impl EngineCollector {
             let mut gauge = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             gauge.encode_gauge(&i64::try_from(value).unwrap_or(i64::MAX))?;
         }
+        let help = "Connections that a loop has now";
+        let mut by_loop = encoder.encode_descriptor("loop_connections", help, None, MetricType::Gauge)?;
+        for (index, count) in figures.connections_by_loop.iter().enumerate() {
+            let labels = [("loop", index.to_string())];
+            by_loop.encode_family(&labels)?.encode_gauge(&i64::try_from(*count).unwrap_or(i64::MAX))?;
+        }
         Ok(())
     }
 }
@@ -169,6 +175,7 @@ mod tests {
         let snapshot = MetricsSnapshot {
             routes: vec![used, chat, unused],
             connections_open: 7,
+            connections_by_loop: vec![3, 4],
             sessions_open: 6,
             messages_sent: 5,
             sent_bytes: 8,
@@ -189,6 +196,7 @@ mod tests {
             r#"tayet_route_dispatched{route="GET /\"x\""} 1"#,
             r#"tayet_route_takeovers_total{route="GET /\"x\""} 4"#,
             "tayet_connections_open 7",
+            "tayet_loop_connections{loop=\"1\"} 4",
             r#"tayet_route_messages_dispatched{route="GET /chat"} 1"#,
             "tayet_sessions_open 6",
             "tayet_messages_sent_total 5",

@@ -2,6 +2,7 @@
 
 mod compressible;
 mod encoder;
+mod kept_encoder;
 
 use std::fmt;
 use std::io;
@@ -29,6 +30,9 @@ pub const DEFAULT_MAX_INLINE_COMPRESSED_BYTES: u64 = 64 * 1024;
 /// Left alone is what has a `Content-Encoding`, is a part (206, `Content-Range`), has a digest, or says `Cache-Control:
 /// no-transform`. What is compressed gets a `Vary`, loses its `Accept-Ranges`, and its `ETag` becomes a weak one, since the
 /// bytes are not the same.
+///
+/// An answer that is given later, by a [`Responder`](crate::Responder), does not come back through middleware: it is sent as it
+/// is.
 ///
 /// Over TLS, the length of a compressed page that repeats what was asked beside a secret tells about the secret (the BREACH
 /// attack): answer such a page with `no-transform`, or leave it outside.

@@ -4,10 +4,16 @@ use super::Demand::{AtLeast, AtMost};
 use super::{Goal, Measured, goal};
 use crate::bench::contestant::{FLOOR, TAYET, TAYET_INLINE};
 use crate::bench::figure::Figure;
-use crate::bench::scenario::http::{SLEEPER, TAYET_4_THREADS, TAYET_100_THREADS};
+use crate::bench::scenario::http::{
+    SLEEPER, TAYET_1_LOOP, TAYET_4_THREADS, TAYET_8_LOOPS, TAYET_100_THREADS,
+};
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
-    let mut goals = vec![
+    [cost_goals(measured), sleep_goals(measured), crowd_goals(measured)].concat()
+}
+
+fn cost_goals(measured: Measured<'_>) -> Vec<Goal> {
+    vec![
         goal(
             "hello, 64 connections: CPU a request, task pool over inline",
             measured.ratio("hello-64", TAYET, TAYET_INLINE, Figure::CpuUsPerRequest),
@@ -35,17 +41,32 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             (2, AtLeast(0.90), Some(AtLeast(0.95))),
         ),
         goal(
+            "16 requests pipelined: user-space CPU a request, 8 loops over one",
+            measured.ratio("loops", TAYET_8_LOOPS, TAYET_1_LOOP, Figure::UserUsPerRequest),
+            (2, AtMost(1.15), None),
+        ),
+        goal(
             "dispatched hello: CPU a request, 4 threads over inline",
             measured.ratio("dispatched", TAYET_4_THREADS, TAYET_INLINE, Figure::CpuUsPerRequest),
             (2, AtMost(1.3), Some(AtMost(1.2))),
         ),
-    ];
-    goals.extend(sleep_goals(measured));
-    goals.extend([
+    ]
+}
+
+fn crowd_goals(measured: Measured<'_>) -> Vec<Goal> {
+    vec![
         goal(
             "mixed load: p99 µs of the fast route, task pool",
             measured.median("mixed", TAYET, Figure::P99Us),
             (0, AtMost(5_000.0), None),
+        ),
+        goal(
+            "steady load: p99 over 10,000 connections over that over 512, task pool",
+            measured
+                .median("paced-10000", TAYET, Figure::P99Us)
+                .zip(measured.median("paced-512", TAYET, Figure::P99Us))
+                .map(|(many, few)| many / few),
+            (2, AtMost(3.0), None),
         ),
         goal(
             "fairness: answered of 64 connections beside 10,000 idle ones, task pool",
@@ -67,8 +88,7 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             measured.median("hello-512", TAYET, Figure::PeakRssMb),
             (1, AtMost(8.0), None),
         ),
-    ]);
-    goals
+    ]
 }
 
 fn sleep_goals(measured: Measured<'_>) -> Vec<Goal> {

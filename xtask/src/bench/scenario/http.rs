@@ -13,6 +13,11 @@ pub(in crate::bench) const TAYET_4_THREADS: Contestant =
     tayet("tayet-4-threads", "Tayet, pool of 4 threads", &["--execution", "thread-pool:4"]);
 pub(in crate::bench) const TAYET_100_THREADS: Contestant =
     tayet("tayet-100-threads", "Tayet, pool of 100 threads", &["--execution", "thread-pool:100"]);
+pub(in crate::bench) const TAYET_1_LOOP: Contestant =
+    tayet("tayet-1-loop", "Tayet, 1 loop", &["--loops", "1"]);
+pub(in crate::bench) const TAYET_8_LOOPS: Contestant =
+    tayet("tayet-8-loops", "Tayet, 8 loops", &["--loops", "8"]);
+const TAYET_2_LOOPS: Contestant = tayet("tayet-2-loops", "Tayet, 2 loops", &["--loops", "2"]);
 const ACTIX_BLOCK: Contestant =
     dispatching("actix-block", "actix-web, web::block", rust("peer-actix", "actix-web"));
 const AXUM_BLOCK: Contestant = dispatching("axum-block", "axum, spawn_blocking", rust("peer-axum", "axum"));
@@ -47,6 +52,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             work: Work::Mixed { sleepers: 64 },
             entries: alone(&[TAYET, TAYET_100_THREADS, AXUM, ACTIX, HYPER, GO, ASTRA, TINY_HTTP]),
         },
+        paced("paced-512", "Hello at a steady 5,000 requests/s, over 512 connections in turn", 512),
+        paced("paced-10000", "Hello at a steady 5,000 requests/s, over 10,000 connections in turn", 10_000),
         Scenario {
             name: "fairness",
             title: "64 keep-alive connections with one request each, at once",
@@ -94,6 +101,13 @@ fn loads() -> Vec<Scenario> {
             beside(EVERYONE),
         ),
         load("json", "JSON, 50 items, 64 connections", "/json/50?m=3", kept_alive(64), beside(JSON_SERVERS)),
+        load(
+            "loops",
+            "Hello, 64 connections, 16 requests pipelined, by the number of loops",
+            "/",
+            Load { shape: Shape::Pipelined(16), ..kept_alive(64) },
+            beside(&[TAYET_1_LOOP, TAYET_2_LOOPS, TAYET_8_LOOPS]),
+        ),
         load("dispatched", "Hello through the pool, 64 connections", "/", kept_alive(64), dispatched()),
         load("sleep-10", "10 ms sleep, 10 connections", "/sleep/10", kept_alive(10), beside(SLEEPERS)),
         load("sleep-50", "10 ms sleep, 50 connections", "/sleep/10", kept_alive(50), beside(SLEEPERS)),
@@ -109,6 +123,18 @@ fn load(
     entries: Vec<Entry>,
 ) -> Scenario {
     Scenario { name, title, family: Family::Http, path, work: Work::Load(load), entries }
+}
+
+fn paced(name: &'static str, title: &'static str, connections: u32) -> Scenario {
+    let work = Work::Paced { connections };
+    Scenario {
+        name,
+        title,
+        family: Family::Http,
+        path: "/",
+        work,
+        entries: alone(&[TAYET, ACTIX, HYPER, NGINX]),
+    }
 }
 
 /// Each compared with the same server's handler where it need not be dispatched.
@@ -150,7 +176,7 @@ mod tests {
 
     #[test]
     fn only_sleeping_is_bounded_by_the_connections() {
-        let bounds: Vec<_> = crate::bench::scenario::all()
+        let bounds: Vec<_> = scenarios()
             .iter()
             .filter_map(|scenario| Some((scenario.name, scenario.bound_requests_per_second()?)))
             .collect();

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use brotli::CompressorWriter;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
+use super::kept_encoder::{KeptEncoder, MAX_KEPT_CONTENT_BYTES};
 use crate::ContentCoding;
 
 /// How much is encoded before what came of it is passed on.
@@ -80,6 +81,11 @@ fn window_bits(length: Option<u64>) -> u32 {
 
 /// Encodes bytes that are all there.
 pub(super) fn encode(coding: ContentCoding, level: u32, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    if bytes.len() <= MAX_KEPT_CONTENT_BYTES
+        && let Some(encoder) = KeptEncoder::take(coding, level)?
+    {
+        return encoder.encode(bytes);
+    }
     let mut encoder = Encoder::new(coding, level, Some(bytes.len() as u64))?;
     encoder.input().write_all(bytes)?;
     encoder.finish()
