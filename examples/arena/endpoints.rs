@@ -13,9 +13,10 @@ use tayet::{
     IntoResponse, Json, Multipart, MultipartLimits, Path, Query, Request, Router, StatusCode, get, health,
     post,
 };
+use tayet_mongo::Mongo;
 
 use crate::items::{self, Listing};
-use crate::sockets;
+use crate::{offices, sockets};
 
 /// Longest sleep that can be asked for.
 const MAX_SLEEP_MS: u64 = 60_000;
@@ -26,8 +27,13 @@ const SLOW_HINT: Duration = Duration::from_millis(20);
 /// How much of an upload is in memory at a time.
 const UPLOAD_BUFFER_BYTES: usize = 64 * 1024;
 
-/// All endpoints; `/static` serves the files of a directory, if there is one.
-pub(crate) fn router(files: Option<&std::path::Path>, gzip_level: Option<u32>) -> io::Result<Router> {
+/// All endpoints; `/static` serves the files of a directory, if there is one, and `/mongo` what is in a database.
+pub(crate) fn router(
+    files: Option<&std::path::Path>,
+    gzip_level: Option<u32>,
+    mongo: Mongo,
+) -> io::Result<Router> {
+    let metrics = Metrics::new();
     let router = Router::new()
         .get("/", || "Hello, World!")
         .get("/pipeline", || "ok")
@@ -45,7 +51,8 @@ pub(crate) fn router(files: Option<&std::path::Path>, gzip_level: Option<u32>) -
         .route("/relay", post(relay).layer(Compression::new()))
         .get("/panic", panic)
         .merge(sockets::router())
-        .get("/metrics", Metrics::new())
+        .merge(offices::router(mongo.metrics(&metrics)))
+        .get("/metrics", metrics)
         .get("/healthz", health::live)
         .get("/readyz", health::ready);
     Ok(match files {

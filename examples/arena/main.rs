@@ -9,6 +9,10 @@
 
 mod endpoints;
 mod items;
+#[path = "../../crates/tayet-cli/src/log.rs"]
+mod log;
+#[path = "../40_mongodb/offices.rs"]
+mod offices;
 mod options;
 #[path = "../../crates/tayet-cli/src/server_options.rs"]
 mod server_options;
@@ -16,12 +20,15 @@ mod sockets;
 
 use clap::Parser;
 use tayet::{Address, Server};
+use tayet_mongo::Mongo;
 
 use crate::options::Options;
 
 fn main() -> tayet::Result {
     let options = Options::parse();
-    let router = endpoints::router(options.files.as_deref(), options.gzip_level)?;
+    log::start();
+    let mongo = Mongo::with_config(&options.mongodb_uri, options.mongo_config())?;
+    let router = endpoints::router(options.files.as_deref(), options.gzip_level, mongo)?;
     Server::new(router).config(&options.config()?)?.run_with(|server| {
         for address in server.addresses() {
             match address {

@@ -163,6 +163,16 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)[1])
 
+    def threads(self) -> list[str]:
+        """The names of the program's threads."""
+        names = []
+        for thread in Path(f"/proc/{self.process.pid}/task").iterdir():
+            try:
+                names.append((thread / "comm").read_text().strip())
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # ended since the directory was read
+        return names
+
     def open_sockets(self) -> int:
         """How many sockets the program holds, listeners included."""
         count = 0

@@ -1,6 +1,7 @@
 //! The life of a request within its loop: from bytes to a call, from an answer to bytes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -481,13 +482,19 @@ impl Loop {
         connection.phase =
             Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = Arc::clone(&connection.peer);
-        let max_body_bytes = route.max_body_bytes;
+        let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
         let interims =
             if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
             self.set_busy_deadline(token);
         }
-        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
+        let request = || {
+            let mut request = Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
+            if let Some(timeout_ms) = timeout_ms {
+                request.set_time_left(Duration::from_millis(timeout_ms));
+            }
+            request
+        };
         if runs_here {
             *self.due = Some(Due::Request(request()));
             return Progress::Call;

@@ -5,15 +5,16 @@ use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use tayet_http1::{BodyLength, Head};
-use tayet_net::PeerAddress;
+use tayet_net::{Moment, PeerAddress};
 
 use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
-use crate::{BodyError, Captures, Match, RequestBody, Responder, RouteId, Topics};
+use crate::{BodyError, Captures, ClientWatch, Match, RequestBody, Responder, RouteId, Topics};
 
 /// A request: a head, a body, and the connection that it came by.
 ///
@@ -53,8 +54,12 @@ struct Extras {
     remote: Option<SocketAddr>,
     /// Of a body that was put in the place of the one that came.
     replaced_length: Option<BodyLength>,
+    due: Option<Moment>,
     held_interims: HeldInterims,
 }
+
+/// A longer time is as good as none.
+const LONGEST_TIME_LEFT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Request {
     #[inline]
@@ -238,6 +243,24 @@ impl Request {
     /// Whether the client has gone (or has ended its sending direction): a handler with much to do may stop.
     pub fn is_disconnected(&self) -> bool {
         self.peer.is_disconnected()
+    }
+
+    /// Whether the client has gone, for those who work for it without having the request.
+    pub fn client_watch(&self) -> ClientWatch {
+        ClientWatch::new(Arc::clone(&self.peer))
+    }
+
+    /// How long there is until the time-out of the route answers in the handler's place; nothing is left once it has. `None`
+    /// for a route without a time-out.
+    pub fn time_left(&self) -> Option<Duration> {
+        let due = self.extras.get()?.due?;
+        Some(due.since(Moment::now()))
+    }
+
+    /// Changes what [`Request::time_left`] says, such as to what a caller grants in a header field. When the server answers
+    /// in the handler's place remains the same.
+    pub fn set_time_left(&mut self, left: Duration) {
+        self.extras_mut().due = Some(Moment::now() + left.min(LONGEST_TIME_LEFT));
     }
 
     /// The server's topics. In tests, a hub that nobody else knows.
@@ -461,6 +484,17 @@ mod tests {
         request.headers_mut().append("a", "4".parse().unwrap());
         assert_eq!(request.header_all("A").collect::<Vec<_>>(), ["1", "3", "4"]);
         assert_eq!(request.header_all("c").count(), 0);
+    }
+
+    #[test]
+    fn time_runs_out() {
+        let mut request = Request::builder("GET", "/").build().unwrap();
+        assert_eq!(request.time_left(), None);
+        request.set_time_left(Duration::from_secs(60));
+        let left = request.time_left().unwrap();
+        assert!(left > Duration::ZERO && left <= Duration::from_secs(60), "{left:?}");
+        request.set_time_left(Duration::ZERO);
+        assert_eq!(request.time_left(), Some(Duration::ZERO));
     }
 
     #[test]

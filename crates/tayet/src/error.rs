@@ -14,7 +14,8 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 /// Any error, as a response: what `?` makes of the errors in a handler.
 ///
 /// A client sees a bare 500; the error and its causes are logged. The errors of reading a request ([`BodyError`],
-/// [`Rejection`], [`MultipartError`]) keep their own status, and a disk that is full is a 507. [`Error::new`] and [`OrStatus`] make errors that the client is told about.
+/// [`Rejection`], [`MultipartError`]) keep their own status, a disk that is full is a 507, and an error that names a
+/// [`Problem`] among its causes is answered with that. [`Error::new`] and [`OrStatus`] make errors that the client is told about.
 ///
 /// ```
 /// use tayet::{OrStatus, Path, Router, StatusCode};
@@ -91,12 +92,21 @@ fn problem_of(error: &(dyn std::error::Error + 'static)) -> Option<Problem> {
     if let Some(error) = error.downcast_ref::<MultipartError>() {
         return Some(Rejection::Multipart(error.clone()).problem());
     }
+    if let Some(problem) = problem_among_causes(error) {
+        return Some(problem);
+    }
     let error = error.downcast_ref::<io::Error>()?;
     if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
         return Some(Problem::new(StatusCode::INSUFFICIENT_STORAGE));
     }
     // Where a body is read as `std::io::Read`.
     problem_of(error.get_ref()?)
+}
+
+fn problem_among_causes(error: &(dyn std::error::Error + 'static)) -> Option<Problem> {
+    std::iter::successors(Some(error), |error| error.source())
+        .find_map(<dyn std::error::Error>::downcast_ref)
+        .cloned()
 }
 
 impl IntoResponse for Error {
@@ -164,7 +174,24 @@ impl<T> OrStatus<T> for Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Outer<E>(E);
+
+    impl<E> fmt::Display for Outer<E> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("reading the menu")
+        }
+    }
+
+    impl<E: std::error::Error + 'static> std::error::Error for Outer<E> {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
 
     fn of(error: impl Into<Error>) -> Error {
         error.into()
@@ -188,24 +215,17 @@ mod tests {
         );
         let full = of(io::Error::from(io::ErrorKind::StorageFull));
         assert_eq!((full.status(), full.problem.detail()), (StatusCode::INSUFFICIENT_STORAGE, ""));
+        let busy =
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE).with_retry_after(Duration::from_millis(1_001));
+        let answer = of(io::Error::other(Outer(busy))).into_response();
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.headers()["retry-after"], "2");
         let missing = of(Rejection::Missing("host"));
         assert_eq!(missing.status(), StatusCode::BAD_REQUEST);
     }
 
     #[test]
     fn main_prints_the_whole_chain() {
-        #[derive(Debug)]
-        struct Outer(io::Error);
-        impl fmt::Display for Outer {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("reading the menu")
-            }
-        }
-        impl std::error::Error for Outer {
-            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-                Some(&self.0)
-            }
-        }
         let error = of(Outer(io::Error::other("no such dish")));
         assert_eq!(format!("{error:?}"), "reading the menu: no such dish");
         assert_eq!(

@@ -128,11 +128,12 @@ pub use bytes::Bytes;
 pub use cookie::{self, Cookie};
 pub use http::{self, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version, header};
 pub use tayet_engine::{
-    Address, Body, BodyError, BodyPart, BodyUse, BodyWriter, CloseCode, Closed, DEFAULT_MAX_THREADS, Event,
-    EventStream, ExecutionModel, Histogram, InvalidAddress, InvalidExecutionModel, InvalidIoDriver,
-    InvalidLimit, IoDriver, Limits, Message, MetricsSnapshot, PeerAddress, Pin, Publication, Refusal, Replay,
-    Request, RequestBody, RequestBuilder, Responder, Response, RouteMetrics, SendError, SendPolicy, Text,
-    TopicError, TopicLimits, Topics, WebSocket, WebSocketError, WebSocketHandler, excuse_wait, websocket,
+    Address, Body, BodyError, BodyPart, BodyUse, BodyWriter, ClientWatch, CloseCode, Closed,
+    DEFAULT_MAX_THREADS, Event, EventStream, ExecutionModel, Histogram, InvalidAddress,
+    InvalidExecutionModel, InvalidIoDriver, InvalidLimit, IoDriver, Limits, Message, MetricsSnapshot,
+    PeerAddress, Pin, Publication, Refusal, Replay, Request, RequestBody, RequestBuilder, Responder,
+    Response, RouteMetrics, SendError, SendPolicy, Text, TopicError, TopicLimits, Topics, WebSocket,
+    WebSocketError, WebSocketHandler, excuse_wait, websocket,
 };
 
 pub use config::{Config, ConfigError};

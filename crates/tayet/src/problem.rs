@@ -1,6 +1,8 @@
 //! Error answers.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
 
 use http::{StatusCode, header};
 
@@ -26,18 +28,27 @@ use crate::{IntoResponse, Request, Response};
 pub struct Problem {
     status: StatusCode,
     detail: Cow<'static, str>,
+    retry_after: Option<Duration>,
 }
 
 impl Problem {
     /// A problem of this status.
     pub fn new(status: StatusCode) -> Self {
-        Self { status, detail: Cow::Borrowed("") }
+        Self { status, detail: Cow::Borrowed(""), retry_after: None }
     }
 
     /// The same with one sentence for the person who reads it.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.detail = detail.into();
+        self
+    }
+
+    /// The same with `Retry-After` (RFC 9110, section 10.2.3): after how long it is worth another try, in whole seconds and at
+    /// least one.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 
@@ -55,10 +66,28 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = tayet_engine::problem::response(self.status, &self.detail, None);
+        if let Some(wait) = self.retry_after {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.max(1).into());
+        }
         response.extensions_mut().insert(self);
         response
     }
 }
+
+/// The status, and the sentence if there is one.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.detail {
+            "" => self.status.fmt(f),
+            detail => write!(f, "{}: {detail}", self.status),
+        }
+    }
+}
+
+/// Errors of other crates say what a client is told of them by naming a problem as their
+/// [`source`](std::error::Error::source); [`Error`](crate::Error) answers with it.
+impl std::error::Error for Problem {}
 
 /// Gives a response that is a [`Problem`]'s the form that the request accepts.
 #[inline]

@@ -137,7 +137,7 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
 
 /// Builds the arena, with all optimizations.
 pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
-    build_own(workspace, runner, &["--package", "tayet", "--example", "arena"], "examples/arena")
+    build_own(workspace, runner, &["--package", "tayet-cli", "--example", "arena"], "examples/arena")
 }
 
 fn build_tayet(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {

@@ -195,8 +195,8 @@ fn mongo(workspace: &Workspace, runner: &Runner) -> Verdict {
     if !GoTool::can_be_built() {
         return Ok(Some("all of it, which needs FerretDB: there is no Go to build it with".to_owned()));
     }
-    cargo(workspace, runner, &["test", "-p", "tayet-mongo", "--", "--ignored"])?;
     build_programs(workspace, runner)?;
+    cargo(workspace, runner, &["test", "-p", "tayet-mongo", "--", "--ignored"])?;
     wire_tests(workspace, runner, "mongo")?;
     let has_mongod = succeeds(Command::new("mongod").arg("--version"));
     Ok((!has_mongod).then(|| "transactions, which FerretDB has not: there is no mongod here".to_owned()))

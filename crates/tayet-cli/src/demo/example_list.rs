@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 22] = [
+const EXAMPLES: [(&str, &str); 23] = [
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -49,6 +49,10 @@ const EXAMPLES: [(&str, &str); 22] = [
     (
         "22_server_sent_events",
         "Streams of server-sent events: from an iterator that takes its time, and from a topic.",
+    ),
+    (
+        "40_mongodb",
+        "Documents of MongoDB: a typed collection behind plain, blocking calls; pages by key, and each error with its status.",
     ),
 ];
 

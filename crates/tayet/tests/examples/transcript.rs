@@ -1,4 +1,4 @@
-//! Every numbered example answers what its own documentation says.
+//! What an example's documentation shows is what it does.
 //!
 //! An example's doc comment has a console transcript: commands behind `$`, each followed by what it prints, where `...`
 //! stands for anything; a command that ends in a backslash goes on in the next line. The tests start the example on a free port
@@ -18,59 +18,11 @@ const COMMAND_TIMEOUT_SECONDS: &str = "20";
 /// What examples listen on that are told no port.
 const DOCUMENTED_PORT: &str = "127.0.0.1:8080";
 
-macro_rules! examples {
-    ($($test:ident: $name:literal)*) => {
-        const TESTED: &[&str] = &[$($name),*];
-        $(
-            #[test]
-            fn $test() {
-                check($name);
-            }
-        )*
-    };
-}
-
-examples! {
-    hello: "01_hello"
-    routes_and_parameters: "02_routes_and_parameters"
-    json: "03_json"
-    state: "04_state"
-    blocking_calls: "05_blocking_calls"
-    errors: "06_errors"
-    middleware: "07_middleware"
-    forms_and_cookies: "08_forms_and_cookies"
-    answer_later: "09_answer_later"
-    stream_upload: "10_stream_upload"
-    stream_download: "11_stream_download"
-    limits_and_timeouts: "12_limits_and_timeouts"
-    graceful_shutdown: "13_graceful_shutdown"
-    metrics_and_health: "14_metrics_and_health"
-    behind_a_proxy: "15_behind_a_proxy"
-    testing: "16_testing"
-    static_files: "17_static_files"
-    websocket_echo: "18_websocket_echo"
-    websocket_chat: "19_websocket_chat"
-    forms_with_files: "20_forms_with_files"
-    compression: "21_compression"
-    server_sent_events: "22_server_sent_events"
-}
-
-#[test]
-fn no_example_is_forgotten() {
-    let files = fs::read_dir(sources()).unwrap().map(|entry| entry.unwrap().path());
-    let mut names: Vec<String> = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        .collect();
-    names.sort();
-    assert_eq!(names, TESTED);
-}
-
-/// Starts the example and types its transcript.
-fn check(name: &str) {
+/// Starts the example, with these variables in its environment, and types its transcript.
+pub(crate) fn check(name: &str, variables: &[(&str, &str)]) {
     let transcript = Transcript::read(name);
     assert_eq!(transcript.start, format!("cargo run --example {name}"));
-    let example = Example::start(name);
+    let example = Example::start(name, variables);
     for Step { command, expected } in &transcript.steps {
         let printed = example.type_in(command);
         assert!(
@@ -121,11 +73,12 @@ struct Example {
 }
 
 impl Example {
-    fn start(name: &str) -> Self {
+    fn start(name: &str, variables: &[(&str, &str)]) -> Self {
         let address = free_address();
         let port = address.rsplit(':').next().unwrap();
         let process = Command::new(program(name))
             .env("PORT", port)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -173,7 +126,8 @@ fn matches(expected: &str, text: &str) -> bool {
         .is_some_and(|text| (0..=text.len()).any(|at| text.get(at..).is_some_and(|text| matches(rest, text))))
 }
 
-fn sources() -> PathBuf {
+/// Where the examples are.
+pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 

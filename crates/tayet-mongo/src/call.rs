@@ -1,0 +1,86 @@
+//! Waiting for the driver on a thread that may wait.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use tayet::ClientWatch;
+use tokio::runtime::Handle;
+
+use crate::admission::Ticket;
+use crate::{MongoError, MongoErrorKind, Result};
+
+/// How often somebody who waits looks whether its client is still there.
+const CLIENT_CHECK_MS: u64 = 50;
+
+/// Until when, and for whom, a query is worth waiting.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Patience {
+    /// The request's deadline.
+    pub(crate) due: Option<Instant>,
+    pub(crate) client: Option<ClientWatch>,
+}
+
+impl Patience {
+    /// How long a query that begins now may take.
+    pub(crate) fn left(&self, query_timeout: Duration) -> Result<Duration> {
+        let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
+        match left {
+            Some(Duration::ZERO) => Err(MongoError::of_kind(MongoErrorKind::TimedOut)),
+            Some(left) => Ok(left.min(query_timeout)),
+            None => Ok(query_timeout),
+        }
+    }
+
+    fn is_client_gone(&self) -> bool {
+        self.client.as_ref().is_some_and(ClientWatch::is_disconnected)
+    }
+}
+
+/// Has the runtime do `work`, and waits for it, but not longer than `left`.
+///
+/// The driver's futures are not to be dropped half-way (a connection could be left with half an answer), so what nobody waits
+/// for any longer runs on to its end; it keeps its ticket until then.
+pub(crate) fn wait_for<T: Send + 'static>(
+    runtime: &Handle,
+    ticket: Ticket,
+    patience: &Patience,
+    left: Duration,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let ticket = Arc::new(ticket);
+    let (sender, receiver) = sync_channel(1);
+    let with_the_driver = Arc::clone(&ticket);
+    runtime.spawn(async move {
+        let result = work.await;
+        with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
+        drop(with_the_driver);
+        // Whoever asked may have given up.
+        let _ = sender.send(result);
+    });
+    let result = receive(&receiver, patience, Instant::now() + left);
+    if result.as_ref().is_err_and(|error| error.kind() == MongoErrorKind::TimedOut) {
+        ticket.given_up();
+    }
+    result
+}
+
+fn receive<T>(receiver: &Receiver<Result<T>>, patience: &Patience, due: Instant) -> Result<T> {
+    loop {
+        let left = due.saturating_duration_since(Instant::now());
+        match receiver.recv_timeout(left.min(Duration::from_millis(CLIENT_CHECK_MS))) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(MongoError::because(MongoErrorKind::Failed, "the driver has panicked"));
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                return Err(MongoError::of_kind(MongoErrorKind::TimedOut));
+            }
+            Err(RecvTimeoutError::Timeout) if patience.is_client_gone() => {
+                return Err(MongoError::of_kind(MongoErrorKind::ClientGone));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}

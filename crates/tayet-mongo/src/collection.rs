@@ -1,0 +1,413 @@
+//! A collection of documents of one type.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use mongodb::bson::{Bson, Document, RawDocumentBuf, deserialize_from_bson, serialize_to_raw_document_buf};
+use mongodb::error::ErrorKind;
+use mongodb::options::{
+    AggregateOptions, CountOptions, DeleteOptions, DistinctOptions, FindOneAndDeleteOptions,
+    FindOneAndReplaceOptions, FindOneAndUpdateOptions, FindOneOptions, InsertManyOptions, ReplaceOptions,
+    UpdateModifications, UpdateOptions,
+};
+use mongodb::results::UpdateResult;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cursor::{Batches, decode};
+use crate::db::Work;
+use crate::{Bulk, Cursor, Db, Find, PageQuery, Paged, Result, by_id};
+
+/// A collection whose documents are `T`s: a cheap value, made by [`Db::collection`].
+///
+/// Everything blocks until the server has answered. What ends in `_with` takes the driver's options as well. Every method fails
+/// when there is no server, or it refuses, as [`MongoErrorKind`](crate::MongoErrorKind) has it.
+pub struct Collection<T> {
+    db: Db,
+    name: Arc<str>,
+    documents: PhantomData<fn(T) -> T>,
+}
+
+impl<T> Collection<T> {
+    pub(crate) fn new(db: Db, name: Arc<str>) -> Self {
+        Self { db, name, documents: PhantomData }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same collection with documents of another type.
+    pub fn of<U>(&self) -> Collection<U> {
+        Collection::new(self.db.clone(), Arc::clone(&self.name))
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Has the driver do something with its documents as they are, and waits for it.
+    pub(crate) fn run<R, F>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+    ) -> Result<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+    {
+        self.db.run(operation, |about| work(about.database.collection(&self.name), about))
+    }
+
+    /// How many documents match.
+    pub fn count(&self, filter: Document) -> Result<u64> {
+        self.count_with(filter, CountOptions::default())
+    }
+
+    /// How many documents match.
+    pub fn count_with(&self, filter: Document, mut options: CountOptions) -> Result<u64> {
+        self.run("count", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.count_documents(filter).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// About how many documents there are, without looking at them. Not in transactions.
+    pub fn estimated_count(&self) -> Result<u64> {
+        self.run("count", |documents, work| async move {
+            Ok(documents.estimated_document_count().max_time(work.max_time).await?)
+        })
+    }
+
+    /// The values that a field has in the documents that match.
+    pub fn distinct<R: DeserializeOwned>(
+        &self,
+        field: impl Into<String>,
+        filter: Document,
+    ) -> Result<Vec<R>> {
+        self.distinct_with(field, filter, DistinctOptions::default())
+    }
+
+    /// The values that a field has in the documents that match.
+    pub fn distinct_with<R: DeserializeOwned>(
+        &self,
+        field: impl Into<String>,
+        filter: Document,
+        options: DistinctOptions,
+    ) -> Result<Vec<R>> {
+        let field = field.into();
+        let values = self.run("distinct", |documents, work| async move {
+            let ask = |options| documents.distinct(&field, filter.clone()).with_options(options);
+            let mut timed = options.clone();
+            timed.max_time.get_or_insert(work.max_time);
+            Ok(match perform!(work.session, ask(timed)) {
+                Err(error) if knows_no_max_time(&error) => perform!(work.session, ask(options))?,
+                values => values?,
+            })
+        })?;
+        values.into_iter().map(|value| Ok(deserialize_from_bson(value)?)).collect()
+    }
+
+    /// What the stages of a pipeline make of it.
+    pub fn aggregate<R: DeserializeOwned>(
+        &self,
+        pipeline: impl IntoIterator<Item = Document>,
+    ) -> Result<Cursor<R>> {
+        self.aggregate_with(pipeline, AggregateOptions::default())
+    }
+
+    /// What the stages of a pipeline make of it.
+    pub fn aggregate_with<R: DeserializeOwned>(
+        &self,
+        pipeline: impl IntoIterator<Item = Document>,
+        mut options: AggregateOptions,
+    ) -> Result<Cursor<R>> {
+        let pipeline = pipeline.into_iter().collect::<Vec<_>>();
+        let fetched = self.run("aggregate", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let aggregate = documents.aggregate(pipeline).with_options(options);
+            let batches = match work.session {
+                None => Batches::Plain(aggregate.batch().await?),
+                Some(session) => {
+                    let cursor = aggregate.session(&mut *session.lock().await).batch().await?;
+                    Batches::InSession(cursor, Arc::clone(&session))
+                }
+            };
+            batches.fetch().await
+        })?;
+        Ok(Cursor::new(self.db.clone(), fetched))
+    }
+
+    /// Changes the first document that matches.
+    pub fn update_one(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+    ) -> Result<UpdateResult> {
+        self.update_one_with(filter, update, UpdateOptions::default())
+    }
+
+    /// Changes the first document that matches.
+    pub fn update_one_with(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+        options: UpdateOptions,
+    ) -> Result<UpdateResult> {
+        let update = update.into();
+        self.run("update", |documents, work| async move {
+            let action = documents.update_one(filter, update).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// Changes every document that matches.
+    pub fn update_many(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+    ) -> Result<UpdateResult> {
+        self.update_many_with(filter, update, UpdateOptions::default())
+    }
+
+    /// Changes every document that matches.
+    pub fn update_many_with(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+        options: UpdateOptions,
+    ) -> Result<UpdateResult> {
+        let update = update.into();
+        self.run("update", |documents, work| async move {
+            let action = documents.update_many(filter, update).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// Removes the first document that matches; `false` when there was none.
+    pub fn delete_one(&self, filter: Document) -> Result<bool> {
+        self.delete_one_with(filter, DeleteOptions::default())
+    }
+
+    /// Removes the first document that matches; `false` when there was none.
+    pub fn delete_one_with(&self, filter: Document, options: DeleteOptions) -> Result<bool> {
+        self.run("delete", |documents, work| async move {
+            let action = documents.delete_one(filter).with_options(options);
+            Ok(perform!(work.session, action)?.deleted_count > 0)
+        })
+    }
+
+    /// Removes every document that matches, and says how many.
+    pub fn delete_many(&self, filter: Document) -> Result<u64> {
+        self.delete_many_with(filter, DeleteOptions::default())
+    }
+
+    /// Removes every document that matches, and says how many.
+    pub fn delete_many_with(&self, filter: Document, options: DeleteOptions) -> Result<u64> {
+        self.run("delete", |documents, work| async move {
+            let action = documents.delete_many(filter).with_options(options);
+            Ok(perform!(work.session, action)?.deleted_count)
+        })
+    }
+
+    /// Removes the collection with its documents and indexes.
+    pub fn drop(&self) -> Result<()> {
+        self.run("command", |documents, work| async move {
+            let action = documents.drop();
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// Many writes in few messages: see [`Bulk`].
+    pub fn bulk(&self) -> Bulk<'_, T> {
+        Bulk::new(self)
+    }
+}
+
+/// Reading.
+impl<T: DeserializeOwned> Collection<T> {
+    /// The first document that matches, if one does.
+    pub fn find_one(&self, filter: Document) -> Result<Option<T>> {
+        self.find_one_with(filter, FindOneOptions::default())
+    }
+
+    /// The first document that matches, if one does.
+    pub fn find_one_with(&self, filter: Document, mut options: FindOneOptions) -> Result<Option<T>> {
+        self.one("find", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.find_one(filter).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// The document with this `_id`.
+    pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
+        self.find_one(by_id(id))
+    }
+
+    /// The documents that match: [`Find`] says in which order, and how many.
+    pub fn find(&self, filter: Document) -> Find<'_, T> {
+        Find::new(self, filter)
+    }
+
+    /// One page of the documents that match, by a key: see [`Paged`].
+    pub fn page(&self, filter: Document, page: PageQuery) -> Paged<'_, T> {
+        Paged::new(self, filter, page)
+    }
+
+    /// Changes the first document that matches; what it was before, unless the options say otherwise.
+    pub fn find_one_and_update(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+    ) -> Result<Option<T>> {
+        self.find_one_and_update_with(filter, update, FindOneAndUpdateOptions::default())
+    }
+
+    /// Changes the first document that matches; what it was before, unless the options say otherwise.
+    pub fn find_one_and_update_with(
+        &self,
+        filter: Document,
+        update: impl Into<UpdateModifications>,
+        mut options: FindOneAndUpdateOptions,
+    ) -> Result<Option<T>> {
+        let update = update.into();
+        self.one("find_and_modify", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.find_one_and_update(filter, update).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// Removes the first document that matches, and returns it.
+    pub fn find_one_and_delete(&self, filter: Document) -> Result<Option<T>> {
+        self.find_one_and_delete_with(filter, FindOneAndDeleteOptions::default())
+    }
+
+    /// Removes the first document that matches, and returns it.
+    pub fn find_one_and_delete_with(
+        &self,
+        filter: Document,
+        mut options: FindOneAndDeleteOptions,
+    ) -> Result<Option<T>> {
+        self.one("find_and_modify", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.find_one_and_delete(filter).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    fn one<F>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+    ) -> Result<Option<T>>
+    where
+        F: Future<Output = Result<Option<RawDocumentBuf>>> + Send + 'static,
+    {
+        self.run(operation, work)?.map(|document| decode(&document)).transpose()
+    }
+}
+
+/// Writing.
+impl<T: Serialize> Collection<T> {
+    /// Adds a document, and says what its `_id` is; one without gets one.
+    pub fn insert_one(&self, document: impl Borrow<T>) -> Result<Bson> {
+        let document = serialize_to_raw_document_buf(document.borrow())?;
+        self.run("insert", |documents, work| async move {
+            let action = documents.insert_one(document);
+            Ok(perform!(work.session, action)?.inserted_id)
+        })
+    }
+
+    /// Adds documents, and says what their `_id`s are, in the same order. At the first that fails it stops.
+    pub fn insert_many(&self, documents: impl IntoIterator<Item = impl Borrow<T>>) -> Result<Vec<Bson>> {
+        self.insert_many_with(documents, InsertManyOptions::default())
+    }
+
+    /// Adds documents, and says what their `_id`s are, in the same order.
+    pub fn insert_many_with(
+        &self,
+        documents: impl IntoIterator<Item = impl Borrow<T>>,
+        options: InsertManyOptions,
+    ) -> Result<Vec<Bson>> {
+        let added =
+            documents.into_iter().map(|document| Ok(serialize_to_raw_document_buf(document.borrow())?));
+        let added = added.collect::<Result<Vec<_>>>()?;
+        if added.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut ids = self.run("insert", |documents, work| async move {
+            let action = documents.insert_many(added).with_options(options);
+            Ok(perform!(work.session, action)?.inserted_ids.into_iter().collect::<Vec<_>>())
+        })?;
+        ids.sort_by_key(|(index, _)| *index);
+        Ok(ids.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// Puts a document in the place of the first that matches.
+    pub fn replace_one(&self, filter: Document, document: impl Borrow<T>) -> Result<UpdateResult> {
+        self.replace_one_with(filter, document, ReplaceOptions::default())
+    }
+
+    /// Puts a document in the place of the first that matches.
+    pub fn replace_one_with(
+        &self,
+        filter: Document,
+        document: impl Borrow<T>,
+        options: ReplaceOptions,
+    ) -> Result<UpdateResult> {
+        let document = serialize_to_raw_document_buf(document.borrow())?;
+        self.run("update", |documents, work| async move {
+            let action = documents.replace_one(filter, document).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+}
+
+/// Both.
+impl<T: Serialize + DeserializeOwned> Collection<T> {
+    /// Puts a document in the place of the first that matches; what it was before, unless the options say otherwise.
+    pub fn find_one_and_replace(&self, filter: Document, document: impl Borrow<T>) -> Result<Option<T>> {
+        self.find_one_and_replace_with(filter, document, FindOneAndReplaceOptions::default())
+    }
+
+    /// Puts a document in the place of the first that matches; what it was before, unless the options say otherwise.
+    pub fn find_one_and_replace_with(
+        &self,
+        filter: Document,
+        document: impl Borrow<T>,
+        mut options: FindOneAndReplaceOptions,
+    ) -> Result<Option<T>> {
+        let document = serialize_to_raw_document_buf(document.borrow())?;
+        self.one("find_and_modify", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.find_one_and_replace(filter, document).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+}
+
+/// FerretDB's `distinct` refuses to be told how long it may take.
+fn knows_no_max_time(error: &mongodb::error::Error) -> bool {
+    const FAILED_TO_PARSE: i32 = 9;
+    matches!(&*error.kind, ErrorKind::Command(error)
+        if error.code == FAILED_TO_PARSE && error.message.contains("maxTimeMS"))
+}
+
+impl<T> Clone for Collection<T> {
+    fn clone(&self) -> Self {
+        self.of()
+    }
+}
+
+impl<T> fmt::Debug for Collection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collection").field("name", &self.name).finish_non_exhaustive()
+    }
+}

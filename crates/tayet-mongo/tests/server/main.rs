@@ -1,0 +1,12 @@
+//! Collections on a real server: the one of `TAYET_TEST_MONGODB_URI`, or a FerretDB that is started here.
+
+mod collections;
+mod example;
+mod ferretdb;
+mod indexes;
+mod json;
+mod pages;
+mod serving;
+mod transactions;
+#[path = "../../../tayet/tests/examples/transcript.rs"]
+mod transcript;
