@@ -56,10 +56,10 @@ impl Connection {
     }
 
     /// Sends JSON and reads the answer.
-    pub(super) fn put(&mut self, path: &str, json: &str) -> anyhow::Result<Response> {
+    pub(super) fn post(&mut self, path: &str, json: &str) -> anyhow::Result<Response> {
         let (address, bytes) = (self.address, json.len());
         let head = format!(
-            "PUT {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n"
         );
         self.stream.write_all((head + json).as_bytes()).context("sending")?;
         self.receive()
