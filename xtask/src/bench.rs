@@ -6,6 +6,7 @@ mod client;
 mod clocks;
 mod contestant;
 mod crowd;
+mod database;
 mod extent;
 mod figure;
 mod files;
@@ -39,10 +40,12 @@ mod wrk;
 mod ws_load;
 mod wsgi;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
+use self::database::Database;
 use self::machine::Machine;
 use self::programs::Programs;
 use self::progress::Progress;
@@ -61,6 +64,7 @@ struct Harness<'a> {
     runner: &'a Runner,
     settings: Settings,
     programs: Programs,
+    database: OnceCell<Database>,
 }
 
 /// Builds what takes part, measures what `args` ask for, and writes a report for each family.
@@ -81,7 +85,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
     if args.build {
         return Ok(());
     }
-    let harness = Harness { workspace, runner: &runner, settings, programs };
+    let harness = Harness { workspace, runner: &runner, settings, programs, database: OnceCell::new() };
     let mut results = measure(&harness, &scenarios)?;
     let versions = versions(workspace, &scenarios)?;
     let run =
@@ -98,6 +102,15 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
 }
 
 impl Harness<'_> {
+    /// The database, which is started when it is first asked for.
+    fn database(&self) -> anyhow::Result<&Database> {
+        if self.database.get().is_none() {
+            let database = Database::start(self.workspace, &self.programs)?;
+            self.database.get_or_init(|| database);
+        }
+        self.database.get().context("it was set just now")
+    }
+
     /// An error when the user has asked to stop.
     fn check_interrupt(&self) -> anyhow::Result<()> {
         ensure!(!self.runner.is_interrupted(), "interrupted");
@@ -122,8 +135,8 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
     let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
     let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
     let programs = Programs::build(workspace, runner, &wanted)?;
-    let loads = scenarios.iter().filter_map(Scenario::load_generator).collect();
-    programs.with_loads(workspace, runner, &loads)
+    let helpers = scenarios.iter().filter_map(Scenario::helper).collect();
+    programs.with_helpers(workspace, runner, &helpers)
 }
 
 fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {

@@ -82,6 +82,9 @@ pub struct IoUring {
     /// How many of `ready` have their turn before the kernel is asked again.
     turns: usize,
     received: Received,
+    /// Buffers whose bytes are held, and the slots of the connections: until their receiving has ended, the kernel would go
+    /// on filling what it is given back.
+    withheld: Vec<(u32, Filled)>,
     gathering_since: Option<Moment>,
 }
 
@@ -127,6 +130,7 @@ impl IoUring {
             ready: VecDeque::new(),
             turns: 0,
             received: Received::Nothing,
+            withheld: Vec::new(),
             gathering_since: None,
         })
     }
@@ -155,6 +159,7 @@ impl IoUring {
         self.ring.cancel(Operation::Wake(self.epoch));
         self.cancel_listeners();
         self.epoch = self.epoch.next();
+        self.give_back_withheld(|_| true);
         self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(self.epoch));
         (0..self.listeners.len() as u32).for_each(|position| self.watch_listener(position));
         self.to_rearm = Some(0);
@@ -252,6 +257,7 @@ impl IoUring {
             {
                 source.armed = None;
             }
+            self.give_back_withheld(|holder| holder == slot);
             self.end_operation(slot);
         }
         let completion = came.and_then(|came| self.deliver_or_hold(slot, came));
@@ -286,7 +292,7 @@ impl IoUring {
     }
 
     fn deliver_or_hold(&mut self, slot: u32, came: Came) -> Option<Completion> {
-        let Self { sources, ring, .. } = self;
+        let Self { sources, ring, withheld, epoch, .. } = self;
         let source = sources[slot as usize].as_mut()?;
         if source.receiving && source.held.is_empty() {
             let token = source.token;
@@ -302,7 +308,12 @@ impl IoUring {
         source.held.push_back(match came {
             Came::Bytes(filled) => {
                 let bytes = ring.bytes(&filled).to_vec();
-                ring.give_back(filled);
+                // What another thread has armed may take long to end, or for ever.
+                if source.armed == Some(*epoch) {
+                    withheld.push((slot, filled));
+                } else {
+                    ring.give_back(filled);
+                }
                 Held::Bytes(bytes)
             }
             Came::Ended => Held::Ended,
@@ -315,6 +326,12 @@ impl IoUring {
             ring.cancel(Operation::Receive { slot, epoch });
         }
         None
+    }
+
+    fn give_back_withheld(&mut self, is_due: impl Fn(u32) -> bool) {
+        for (_, filled) in self.withheld.extract_if(.., |(slot, _)| is_due(*slot)) {
+            self.ring.give_back(filled);
+        }
     }
 
     /// Gives what was held of a connection, one piece; more of it has its turn before the kernel is asked again.

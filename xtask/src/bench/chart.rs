@@ -131,6 +131,8 @@ const PLANS: &[Plan] = &[
     cpu("tus-chunks-1", "CPU ms a GiB: PATCHes of 8 MiB, 1 upload at a time", 0, UPLOADS),
     cpu("tus-chunks-32", "CPU ms a GiB: PATCHes of 8 MiB, 32 uploads at once", 0, UPLOADS),
     memory("tus-chunks-32", "Peak RSS MB: PATCHes of 8 MiB, 32 uploads at once"),
+    cpu("mongo-office-150", "CPU µs a request: MongoDB, 150 connections", 0, REQUESTS),
+    memory("mongo-office-150", "Peak RSS MB: MongoDB, 150 connections"),
     cpu("websockets-echo-64", "CPU µs a message: WebSocket echo, 64 sockets", 1, MESSAGES),
     cpu("websockets-fanout", "CPU µs a delivery: publications to 10,000 WebSockets", 1, DELIVERIES),
     logarithmic(

@@ -55,6 +55,16 @@ impl Connection {
         self.receive()
     }
 
+    /// Sends JSON and reads the answer.
+    pub(super) fn post(&mut self, path: &str, json: &str) -> anyhow::Result<Response> {
+        let (address, bytes) = (self.address, json.len());
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n"
+        );
+        self.stream.write_all((head + json).as_bytes()).context("sending")?;
+        self.receive()
+    }
+
     pub(super) fn send(&mut self, path: &str) -> anyhow::Result<()> {
         self.stream.write_all(request_text(path, self.address).as_bytes()).context("sending")
     }
@@ -115,6 +125,7 @@ fn parse_response(received: &[u8]) -> anyhow::Result<Option<Response>> {
             rest.get(..length.parse().context("its Content-Length is no number")?).map(<[u8]>::to_vec)
         }
         None if field(head, "transfer-encoding") == Some("chunked") => unchunk(rest)?,
+        None if status == 204 => Some(Vec::new()),
         None => bail!("no Content-Length in {head:?}"),
     };
     Ok(body.map(|body| Response { status, head: head.to_owned(), body }))

@@ -34,6 +34,8 @@ pub(super) enum Program {
     Node {
         processes: u32,
     },
+    /// The peers' Node server in front of MongoDB, in one process.
+    NodeMongo,
     Nginx {
         /// Whether it keeps files open, and looks for changes now and then.
         caches_files: bool,
@@ -114,7 +116,7 @@ impl fmt::Display for Program {
             Self::Arena => f.write_str("arena"),
             Self::Tayet => f.write_str("tayet"),
             Self::Rust { package, .. } | Self::Crate { package, .. } => f.write_str(package),
-            Self::Node { .. } => f.write_str("node"),
+            Self::Node { .. } | Self::NodeMongo => f.write_str("node"),
             Self::Nginx { .. } => f.write_str("nginx"),
             Self::Tusd => f.write_str("tusd"),
             Self::Wsgi { server, .. } => f.write_str(server),

@@ -2,6 +2,7 @@
 
 mod files;
 mod http;
+mod mongo;
 mod tus;
 mod uploads;
 mod websockets;
@@ -56,6 +57,7 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
         Family::Files => files::goals(measured),
         Family::Uploads => uploads::goals(measured),
         Family::Tus => tus::goals(measured),
+        Family::Mongo => mongo::goals(measured),
         Family::WebSockets => websockets::goals(measured),
         Family::Wsgi => wsgi::goals(measured),
     }

@@ -1,5 +1,6 @@
 //! How a contestant is started for a scenario's work.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::mem;
 use std::net::{SocketAddr, TcpListener};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use super::client::request_text;
 use super::contestant::{Contestant, Program};
+use super::database::{DOCUMENT, Database};
 use super::files;
 use super::programs::Programs;
 use super::scenario::SLEEP_MS;
@@ -26,6 +28,8 @@ pub(super) struct Launch {
     pub(super) log: PathBuf,
     pub(super) pings: bool,
     pub(super) scratch: Option<Scratch>,
+    /// The processes of the database that it asks.
+    pub(super) database: BTreeSet<u32>,
 }
 
 impl Launch {
@@ -44,7 +48,26 @@ impl Launch {
         place.complete(&mut command, contestant.program)?;
         command.args(contestant.arguments);
         let Place { directory, scratch, .. } = place;
-        Ok(Self { command, address, log: directory.join("log"), pings: false, scratch })
+        let (log, database) = (directory.join("log"), BTreeSet::new());
+        Ok(Self { command, address, log, pings: false, scratch, database })
+    }
+
+    /// Tells the server where its database is.
+    pub(super) fn asking(
+        mut self,
+        workspace: &Workspace,
+        contestant: &Contestant,
+        database: &Database,
+    ) -> Self {
+        if contestant.program == Program::Arena {
+            self.command.arg("--mongodb-uri");
+        }
+        self.command.arg(&database.uri);
+        if matches!(contestant.program, Program::Go(_)) {
+            self.command.arg(workspace.path(DOCUMENT));
+        }
+        self.database = database.processes();
+        self
     }
 
     /// Tells a WSGI server what it serves, and with how many.
@@ -91,7 +114,7 @@ impl Place<'_> {
             Program::Tayet => {
                 command.arg("uploads").arg(self.scratch()?).arg("--listen").arg(address.to_string());
             }
-            Program::Rust { .. } | Program::Go("gorilla") => {
+            Program::Rust { .. } | Program::Go("gorilla" | "mongo") => {
                 command.arg(address.to_string());
             }
             Program::Go(_) => {
@@ -100,6 +123,10 @@ impl Place<'_> {
             Program::Node { processes } => {
                 let script = mem::replace(command, Command::new("node"));
                 command.arg(script.get_program()).arg(address.to_string()).arg(processes.to_string());
+            }
+            Program::NodeMongo => {
+                let script = mem::replace(command, Command::new("node"));
+                command.arg(script.get_program()).arg(address.to_string());
             }
             Program::Nginx { caches_files } => {
                 let configuration = self.write_nginx_configuration(caches_files)?;

@@ -24,9 +24,9 @@ pub(super) fn measure(
         load.start(root, server.address, &server.path, WARM_UP)?.finish()?;
     }
     let processes = server.processes()?;
-    let before = Clocks::read(&processes)?;
+    let before = Clocks::read_beside(&processes, &server.database)?;
     let outcome = load.start(root, server.address, &server.path, duration)?.finish()?;
-    let usage = Clocks::read(&processes)?.since(&before);
+    let usage = Clocks::read_beside(&processes, &server.database)?.since(&before);
     Ok(figures(&outcome, &usage, peak_resident_bytes(&processes)?))
 }
 

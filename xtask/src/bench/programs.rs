@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 
 use super::contestant::Program;
+use super::database::FERRETDB;
 use super::wsgi;
 use crate::process::{Runner, succeeds};
 use crate::workspace::Workspace;
@@ -21,8 +22,8 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// Where each program is, or why it is not there.
 pub(super) struct Programs {
     found: BTreeMap<Program, Result<PathBuf, String>>,
-    /// Load generators of our own.
-    loads: BTreeMap<&'static str, PathBuf>,
+    /// What takes no turns of its own: load generators, and the database that servers ask.
+    helpers: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Programs {
@@ -41,24 +42,28 @@ impl Programs {
             }
             found.insert(*program, outcome);
         }
-        Ok(Self { found, loads: BTreeMap::new() })
+        Ok(Self { found, helpers: BTreeMap::new() })
     }
 
-    /// Builds load generators too: packages of the peers' workspace.
-    pub(super) fn with_loads(
+    /// Builds helpers too: `ferretdb`, and load generators of the peers' workspace.
+    pub(super) fn with_helpers(
         mut self,
         workspace: &Workspace,
         runner: &Runner,
         names: &BTreeSet<&'static str>,
     ) -> anyhow::Result<Self> {
         for name in names {
-            self.loads.insert(name, build_peer(workspace, runner, name, name)?);
+            let path = match *name {
+                FERRETDB => build_ferretdb(workspace, runner)?,
+                load => build_peer(workspace, runner, load, load)?,
+            };
+            self.helpers.insert(name, path);
         }
         Ok(self)
     }
 
-    pub(super) fn load(&self, name: &str) -> anyhow::Result<&Path> {
-        let path = self.loads.get(name).with_context(|| format!("{name} was not asked for"))?;
+    pub(super) fn helper(&self, name: &str) -> anyhow::Result<&Path> {
+        let path = self.helpers.get(name).with_context(|| format!("{name} was not asked for"))?;
         Ok(path)
     }
 
@@ -107,7 +112,8 @@ fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Re
         Program::Rust { package, .. } => build_peer(workspace, runner, package, package),
         Program::Arena => build_arena(workspace, runner),
         Program::Go(name) => build_go(workspace, runner, name),
-        Program::Node { .. } => install_node_server(workspace, runner),
+        Program::Node { .. } => install_node_server(workspace, runner, "server.js"),
+        Program::NodeMongo => install_node_server(workspace, runner, "mongo.js"),
         Program::Nginx { .. } => {
             install(runner, "nginx")?;
             Ok(PathBuf::from("nginx"))
@@ -173,29 +179,39 @@ fn install_crate(
 }
 
 fn build_go(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {
-    go_build(workspace, runner, "bench/peers/go", &format!("./{name}"))?;
+    go_build(workspace, runner, ("bench/peers/go", &format!("./{name}")), "../../bin/")?;
     Ok(workspace.path("bench/bin").join(name))
 }
 
 fn build_tusd(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
-    go_build(workspace, runner, "bench/peers/tusd", "github.com/tus/tusd/v2/cmd/tusd")?;
+    go_build(workspace, runner, ("bench/peers/tusd", "github.com/tus/tusd/v2/cmd/tusd"), "../../bin/")?;
     Ok(workspace.path("bench/bin/tusd"))
 }
 
-/// Builds a command of the Go module in `module`, which is two levels below `bench`.
-fn go_build(workspace: &Workspace, runner: &Runner, module: &str, command: &str) -> anyhow::Result<()> {
+fn build_ferretdb(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+    go_build(workspace, runner, ("tests/mongo/ferretdb", "."), "../../../target/tools/bin/")?;
+    Ok(workspace.path("target/tools/bin/ferretdb"))
+}
+
+/// Builds a command of a Go module; `output` is a directory, as seen from the module.
+fn go_build(
+    workspace: &Workspace,
+    runner: &Runner,
+    (module, command): (&str, &str),
+    output: &str,
+) -> anyhow::Result<()> {
     let mut go = Command::new("go");
-    go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o", "../../bin/", command]);
+    go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o", output, command]);
     runner.run(go.current_dir(workspace.path(module)), LIMIT)
 }
 
 /// Installs what the script needs, and returns the script.
-fn install_node_server(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
+fn install_node_server(workspace: &Workspace, runner: &Runner, script: &str) -> anyhow::Result<PathBuf> {
     let directory = workspace.path("bench/peers/node");
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund"]);
     runner.run(npm.current_dir(&directory), LIMIT)?;
-    Ok(directory.join("server.js"))
+    Ok(directory.join(script))
 }
 
 #[cfg(test)]
@@ -208,7 +224,7 @@ mod tests {
             (Program::Arena, Err("no such example".to_owned())),
             (Program::Tusd, Ok(PathBuf::from("tusd"))),
         ]);
-        let programs = Programs { found, loads: BTreeMap::new() };
+        let programs = Programs { found, helpers: BTreeMap::new() };
         assert_eq!(programs.path(Program::Tusd).unwrap(), Path::new("tusd"));
         let error = programs.path(Program::Arena).unwrap_err();
         assert_eq!(error.to_string(), "arena cannot be built: no such example");

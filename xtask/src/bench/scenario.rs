@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 pub(super) mod http;
+pub(super) mod mongo;
 pub(super) mod tus;
 pub(super) mod uploads;
 mod websockets;
@@ -10,6 +11,7 @@ pub(super) mod wsgi;
 use serde::Serialize;
 
 use super::contestant::Contestant;
+use super::database::FERRETDB;
 use super::figure::Figure;
 use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
@@ -41,6 +43,7 @@ pub(super) enum Family {
     Files,
     Uploads,
     Tus,
+    Mongo,
     #[serde(rename = "websockets")]
     WebSockets,
     Wsgi,
@@ -93,8 +96,8 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::WebSockets, Self::Wsgi];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::Mongo, Self::WebSockets, Self::Wsgi];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
@@ -103,6 +106,7 @@ impl Family {
             Self::Files => files::scenarios(),
             Self::Uploads => uploads::scenarios(),
             Self::Tus => tus::scenarios(),
+            Self::Mongo => mongo::scenarios(),
             Self::WebSockets => websockets::scenarios(),
             Self::Wsgi => wsgi::scenarios(),
         }
@@ -115,6 +119,7 @@ impl Family {
             Self::Files => "files",
             Self::Uploads => "uploads",
             Self::Tus => "tus",
+            Self::Mongo => "mongo",
             Self::WebSockets => "websockets",
             Self::Wsgi => "wsgi",
         }
@@ -127,6 +132,7 @@ impl Family {
             Self::Files => "Files and compression",
             Self::Uploads => "Uploads",
             Self::Tus => "Resumable uploads",
+            Self::Mongo => "MongoDB",
             Self::WebSockets => "WebSockets",
             Self::Wsgi => "WSGI",
         }
@@ -139,15 +145,21 @@ impl Scenario {
         if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
     }
 
-    /// The package of the load generator, where it is one of our own.
-    pub(super) fn load_generator(&self) -> Option<&'static str> {
+    /// What has to run beside, where it is neither wrk nor the harness.
+    pub(super) fn helper(&self) -> Option<&'static str> {
         match self.work {
             Work::WebSocketEcho { .. } | Work::WebSocketFanOut { .. } | Work::WebSocketIdle(_) => {
                 Some(WS_LOAD)
             }
             Work::Upload(_) => Some(UPLOAD_LOAD),
+            _ if self.asks_database() => Some(FERRETDB),
             _ => None,
         }
+    }
+
+    /// Whether its servers have a database.
+    pub(super) fn asks_database(&self) -> bool {
+        self.family == Family::Mongo
     }
 
     /// What the system calls of the work are divided by, if they are counted too.

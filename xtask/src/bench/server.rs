@@ -16,9 +16,11 @@ use serde::Deserialize;
 use super::background::Background;
 use super::client::{Connection, Response};
 use super::contestant::Contestant;
+use super::database;
 use super::files;
 use super::launch::{Launch, is_json};
 use super::process_stat;
+use super::scenario::mongo::{OFFICE_JSON, OFFICES};
 use super::scratch::Scratch;
 
 /// How long a server may take until it answers.
@@ -37,6 +39,8 @@ pub(super) struct Server {
     pub(super) path: String,
     /// Whether it pings idle WebSockets.
     pub(super) pings: bool,
+    /// The processes of the database that it asks.
+    pub(super) database: BTreeSet<u32>,
     /// Where it stores what it receives: dropped when the server has ended.
     _scratch: Option<Scratch>,
 }
@@ -52,6 +56,7 @@ impl Server {
             address: launch.address,
             path: path.to_owned(),
             pings: launch.pings,
+            database: launch.database,
             _scratch: launch.scratch,
         };
         server.wait_until_ready(Instant::now() + limit).with_context(|| last_line(&launch.log))?;
@@ -172,6 +177,9 @@ fn last_line(log: &Path) -> String {
 fn check_body(path: &str, body: &[u8]) -> anyhow::Result<()> {
     if is_json(path) {
         return check_json(body);
+    }
+    if path == OFFICE_JSON || path.starts_with(OFFICES) {
+        return database::check_document(body);
     }
     if let Some(content) = files::expected(path) {
         ensure!(body == content, "expected the file");

@@ -97,6 +97,9 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     if let Work::WebSocketIdle(idle) = scenario.work {
         launch = launch.pinging(contestant, idle.ping_after());
     }
+    if scenario.asks_database() {
+        launch = launch.asking(harness.workspace, contestant, harness.database()?);
+    }
     if let Work::Wsgi(wsgi) = scenario.work {
         launch = launch.serving(contestant, wsgi);
     }

@@ -53,7 +53,7 @@ struct Outcome {
 
 /// Has `upload` done for the harness's time, and measures.
 pub(super) fn measure(harness: &Harness<'_>, server: &Server, upload: Upload) -> anyhow::Result<Figures> {
-    let program = harness.programs.load(UPLOAD_LOAD)?;
+    let program = harness.programs.helper(UPLOAD_LOAD)?;
     let processes = server.processes()?;
     let before = Clocks::read(&processes)?;
     let outcome = upload.run(program, server, harness.settings.load_duration())?;

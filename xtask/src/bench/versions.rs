@@ -33,10 +33,9 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         Program::Rust { library, .. } => Ok(locked_version(&read("bench/peers/Cargo.lock")?, library)),
         Program::Go("fasthttp") => Ok(required_version(&read("bench/peers/go/go.mod")?, "fasthttp")),
         Program::Go("gorilla") => Ok(required_version(&read("bench/peers/go/go.mod")?, "gorilla/websocket")),
-        Program::Node { .. } => {
-            let manifest: NodeManifest = serde_json::from_str(&read("bench/peers/node/package.json")?)?;
-            Ok(manifest.dependencies.get("ws").cloned())
-        }
+        Program::Node { .. } => node_version(&read("bench/peers/node/package.json")?, "ws"),
+        Program::NodeMongo => node_version(&read("bench/peers/node/package.json")?, "mongodb"),
+        Program::Go("mongo") => Ok(required_version(&read("bench/peers/go/go.mod")?, "mongo-driver/v2")),
         Program::Crate { version, .. } => Ok(Some(version.to_owned())),
         Program::Tusd => Ok(required_version(&read("bench/peers/tusd/go.mod")?, "tus/tusd/v2")),
         Program::Wsgi { package, .. } => Ok(pinned_version(&read(wsgi::REQUIREMENTS)?, package)),
@@ -49,6 +48,11 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
             Ok(text.trim().rsplit_once('/').map(|(_, version)| version.to_owned()))
         }
     }
+}
+
+fn node_version(manifest: &str, library: &str) -> anyhow::Result<Option<String>> {
+    let manifest: NodeManifest = serde_json::from_str(manifest)?;
+    Ok(manifest.dependencies.get(library).cloned())
 }
 
 fn locked_version(lock: &str, library: &str) -> Option<String> {

@@ -80,7 +80,7 @@ fn measure(
 fn open(harness: &Harness<'_>, server: &Server, sockets: u32, mode: Mode) -> anyhow::Result<WsLoad> {
     require_descriptors(sockets as usize + RESERVED_DESCRIPTORS)?;
     let target = Target { address: server.address, path: &server.path, sockets, process: 0 };
-    WsLoad::open(harness.programs.load(WS_LOAD)?, target, mode)
+    WsLoad::open(harness.programs.helper(WS_LOAD)?, target, mode)
 }
 
 fn common(server: &Server, usage: &Usage) -> anyhow::Result<Figures> {

@@ -150,7 +150,7 @@ impl Pair {
         let empty_bytes = resident_bytes(&processes)?;
         let target = Target { address: server.address, path: &server.path, sockets, process };
         let mode = Mode::Idle { deflate: idle.deflate };
-        let load = WsLoad::open(harness.programs.load(WS_LOAD)?, target, mode)?;
+        let load = WsLoad::open(harness.programs.helper(WS_LOAD)?, target, mode)?;
         Ok(Self { load, server, processes, empty_bytes })
     }
 }
