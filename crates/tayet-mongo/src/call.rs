@@ -14,6 +14,10 @@ use crate::{MongoError, MongoErrorKind, Result};
 /// How often somebody who waits looks whether its client is still there.
 const CLIENT_CHECK_MS: u64 = 50;
 
+/// How long the driver has to end by itself what nobody waits for any longer. Then it is made to: its connection may never
+/// answer. 10 s: twice what its own look at a server that has gone silent takes.
+const DRIVER_GRACE: Duration = Duration::from_secs(10);
+
 /// Until when, and for whom, a query is worth waiting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience {
@@ -40,8 +44,8 @@ impl Patience {
 
 /// Has the runtime do `work`, and waits for it, but not longer than `left`.
 ///
-/// The driver's futures are not to be dropped half-way (a connection could be left with half an answer), so what nobody waits
-/// for any longer runs on to its end; it keeps its ticket until then.
+/// The driver's futures are better not dropped half-way: it then closes the connection, with all that this costs. So what
+/// nobody waits for any longer runs on to its end, for [`DRIVER_GRACE`] at most, and keeps its ticket until then.
 pub(crate) fn wait_for<T: Send + 'static>(
     runtime: &Handle,
     ticket: Ticket,
@@ -53,7 +57,8 @@ pub(crate) fn wait_for<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     let with_the_driver = Arc::clone(&ticket);
     runtime.spawn(async move {
-        let result = work.await;
+        let result = tokio::time::timeout(left + DRIVER_GRACE, work).await;
+        let result = result.unwrap_or_else(|_| Err(MongoError::of_kind(MongoErrorKind::TimedOut)));
         with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
         drop(with_the_driver);
         // Whoever asked may have given up.
