@@ -169,7 +169,7 @@ class Collection:
 def merge(texts, serving):
     """One text of several workers': each figure has the worker's name as a label."""
     families = {"tayet_workers": ["# HELP tayet_workers Workers that serve.", "# TYPE tayet_workers gauge", f"tayet_workers {serving}"]}
-    for worker, text in texts.items():
+    for worker, text in sorted(texts.items()):
         for line in text.splitlines():
             if line.startswith("#"):
                 if line == "# EOF":
