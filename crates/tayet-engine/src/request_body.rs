@@ -320,6 +320,8 @@ struct PipeState {
     awaits_continue: bool,
     /// The loop does not read the socket until it is told that there is room.
     is_full: bool,
+    /// The reader waits for something to come.
+    is_awaited: bool,
     is_abandoned: bool,
 }
 
@@ -343,6 +345,7 @@ impl BodyPipe {
                 expected_bytes,
                 awaits_continue,
                 is_full: false,
+                is_awaited: false,
                 is_abandoned: false,
             }),
             changed: Condvar::new(),
@@ -362,7 +365,7 @@ impl BodyPipe {
             *expected = expected.saturating_sub(bytes.len() as u64);
         }
         state.is_full = state.arrived.len() >= self.capacity_bytes;
-        self.changed.notify_one();
+        self.ring(&mut state);
         if state.is_full { Flow::Full } else { Flow::Open }
     }
 
@@ -370,7 +373,14 @@ impl BodyPipe {
     pub(crate) fn finish(&self, end: Result<Option<Box<HeaderMap>>, BodyError>) {
         let mut state = lock(&self.state);
         state.end.get_or_insert(end);
-        self.changed.notify_one();
+        self.ring(&mut state);
+    }
+
+    /// Wakes the reader, if it waits.
+    fn ring(&self, state: &mut PipeState) {
+        if std::mem::take(&mut state.is_awaited) {
+            self.changed.notify_one();
+        }
     }
 
     /// Whether the body has come whole.
@@ -401,7 +411,12 @@ impl PipeReader {
             if let Some(arrived) = self.take_arrived(&mut state, into)? {
                 return Ok(arrived);
             }
-            state = if state.awaits_continue { self.invite(state)? } else { wait(&self.pipe.changed, state) };
+            if state.awaits_continue {
+                state = self.invite(state)?;
+            } else {
+                state.is_awaited = true;
+                state = wait(&self.pipe.changed, state);
+            }
         }
     }
 

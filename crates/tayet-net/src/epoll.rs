@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
-pub(crate) const RECEIVE_BYTES: usize = 64 * 1024;
+pub(crate) const RECEIVE_BYTES: usize = 256 * 1024;
 
 /// Events taken from the kernel in one go.
 const EVENTS: usize = 512;
