@@ -18,8 +18,9 @@ use crate::{
     AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
 };
 
-/// Bytes read from a connection in one go, into the one buffer that all connections of the driver share.
-pub(crate) const RECEIVE_BYTES: usize = 256 * 1024;
+/// Bytes read from a connection in one go, into the one buffer that all connections of the driver share. Half of what a body's
+/// pipe takes, so that what comes when it is half empty still fits.
+pub(crate) const RECEIVE_BYTES: usize = 128 * 1024;
 
 /// Events taken from the kernel in one go.
 const EVENTS: usize = 512;
