@@ -124,12 +124,14 @@ describe("uploads", { timeout: 10 * TIMEOUT_MS }, () => {
   });
 
   test("everything can be done by keyboard", async () => {
+    // Asked for before the page is: the browser is told in the background, and a key is not to overtake that.
+    const chooser = page.waitForEvent("filechooser");
     await start();
     await page.locator("input[name=mode][value=tus]").focus();
     await page.keyboard.press("ArrowRight");
     assert.ok(await page.locator("input[value=ietf]").isChecked());
-    const chooser = page.waitForEvent("filechooser");
     await page.keyboard.press("Tab");
+    await page.locator("#files:focus").waitFor({ state: "attached" });
     await page.keyboard.press("Enter");
     await (await chooser).setFiles([file("a.bin", 10)]);
     await finished("a.bin");
