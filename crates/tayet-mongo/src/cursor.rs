@@ -71,10 +71,11 @@ impl Batches {
         session: Option<Arc<Session>>,
     ) -> Result<Self> {
         let find = documents.find(filter).with_options(options);
+        // Their futures are large, and would be copied with what is around them: in boxes they stay where they are.
         Ok(match session {
-            None => Self::Plain(find.batch().await?),
+            None => Self::Plain(Box::pin(find.batch()).await?),
             Some(session) => {
-                let cursor = find.session(&mut *session.lock().await).batch().await?;
+                let cursor = Box::pin(find.session(&mut *session.lock().await).batch()).await?;
                 Self::InSession(cursor, Arc::clone(&session))
             }
         })
