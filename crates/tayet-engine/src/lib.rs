@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod body_part;
+mod body_pipe;
 mod body_plan;
 mod body_wire;
 mod body_writer;
@@ -58,6 +59,7 @@ mod simulation;
 mod slot;
 #[cfg(all(test, not(loom)))]
 mod span;
+mod streaming;
 mod sync;
 mod topics;
 mod web_socket;
