@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod body_part;
+mod body_pipe;
 mod body_plan;
 mod body_wire;
 mod body_writer;
@@ -52,6 +53,7 @@ mod shared;
 #[cfg(all(test, not(loom)))]
 mod simulation;
 mod slot;
+mod streaming;
 mod sync;
 mod topics;
 mod turn;

@@ -29,6 +29,8 @@ pub(crate) enum Message {
     },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
+    /// A handler that received its request's body itself is done with that, and how much it took.
+    BodyReturned { token: Token, exchange: u32, bytes: u64 },
     /// A session's handler is done; how long its call waited for a worker, if it did.
     Handled { token: Token, waited: Option<Duration> },
     /// A session's handler takes messages again.

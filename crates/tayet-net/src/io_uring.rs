@@ -556,6 +556,11 @@ impl Driver for IoUring {
         self.arm(slot);
     }
 
+    /// The ring receives ahead, into buffers of its own.
+    fn lend_receiving(&mut self, _: Token) -> bool {
+        false
+    }
+
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
         let Some((slot, source)) = self.source(token) else {
             return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
