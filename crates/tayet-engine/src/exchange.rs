@@ -399,10 +399,15 @@ impl Loop {
             return Progress::Done;
         };
         let Gathering { head, found, body, limit_bytes, may_stream, .. } = *gathering;
-        if may_stream {
+        let max_bytes = match self.shared.limits.max_stream_bytes {
+            _ if !may_stream => limit_bytes as u64,
+            0 => u64::MAX,
+            max_stream_bytes => max_stream_bytes,
+        };
+        if body.len() as u64 <= max_bytes {
             return self.begin_stream(token, head, found, &body);
         }
-        self.refuse_large(token, limit_bytes as u64, &head);
+        self.refuse_large(token, max_bytes, &head);
         Progress::Done
     }
 

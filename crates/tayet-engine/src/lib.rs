@@ -23,7 +23,6 @@ mod engine;
 mod event_loop;
 mod event_stream;
 mod exchange;
-mod excuse;
 mod execution;
 mod fan_out;
 mod frugal;
@@ -62,6 +61,7 @@ mod span;
 mod streaming;
 mod sync;
 mod topics;
+mod turn;
 mod web_socket;
 mod worker;
 
@@ -72,7 +72,6 @@ pub use client_watch::ClientWatch;
 pub use detached::Detached;
 pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};
-pub use excuse::excuse_wait;
 pub use execution::{DEFAULT_MAX_THREADS, ExecutionModel, InvalidExecutionModel};
 pub use limits::{InvalidLimit, Limits};
 pub use metrics::{Histogram, MetricsSnapshot, RouteMetrics};
@@ -88,6 +87,7 @@ pub use tayet_net::{Address, InvalidAddress, InvalidIoDriver, IoDriver, Listener
 pub use tayet_websocket as websocket;
 pub use tayet_websocket::{CloseCode, DeflateAgreement, Message, Text};
 pub use topics::{Replay, TopicError, TopicLimits, Topics};
+pub use turn::Turn;
 pub use web_socket::{
     Closed, SendError, SendPolicy, WebSocket, WebSocketError, WebSocketHandler, WebSocketOptions,
 };

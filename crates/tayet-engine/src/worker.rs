@@ -145,6 +145,7 @@ impl Job {
 
 fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let seat = Seat::of_current();
+    shared.pool.count_turns();
     let mut worker = Worker::new(Arc::clone(shared));
     if let Some(the_loop) = first {
         worker.drive(the_loop);
