@@ -47,6 +47,8 @@ class Worker:
         self.state = STARTING
         self.started = time.monotonic()
         self.kill_at = None
+        # Why it is to be replaced, if it has said so.
+        self.spent = None
 
 
 class Slot:
@@ -235,10 +237,9 @@ class Supervisor:
             elif letter == worker.CHANGED:
                 self._log.info("a file has changed")
                 self._reload()
-            elif letter in REASONS and found.state == SERVING and found.generation == self._generation:
-                self._log.info(f"worker {found.pid} is replaced: {REASONS[letter]}")
-                # A generation behind: a successor is missing, and this one serves until it is there.
-                found.generation -= 1
+            elif letter in REASONS:
+                found.spent = REASONS[letter]
+                self._replace_spent(found)
 
     def _serving(self, found):
         if found.state != STARTING:
@@ -252,6 +253,14 @@ class Supervisor:
         served = {other.slot.index for other in self._workers.values() if other.state == SERVING}
         if len(served) == len(self._slots):
             notify_systemd("READY=1")
+        self._replace_spent(found)
+
+    def _replace_spent(self, found):
+        # One that answers requests before it has said that it serves may be spent before, too: it says so once only.
+        if found.spent and found.state == SERVING and found.generation == self._generation:
+            self._log.info(f"worker {found.pid} is replaced: {found.spent}")
+            # A generation behind: a successor is missing, and this one serves until it is there.
+            found.generation -= 1
 
     def _reap(self):
         while self._workers:

@@ -30,6 +30,19 @@ def serve_unvalidated():
 
 
 @pytest.fixture
+def directory(request, tmp_path):
+    """Where commands run. The test module's ``APP`` lies there, to be served."""
+    (tmp_path / "served.py").write_text(request.module.APP)
+    return tmp_path
+
+
+@pytest.fixture
+def serving(command):
+    """Starts the command on what lies in ``directory``."""
+    return lambda *arguments, **kwargs: command("served:app", "-b", "127.0.0.1:0", *arguments, **kwargs)
+
+
+@pytest.fixture
 def command(directory):
     with contextlib.ExitStack() as stack:
 

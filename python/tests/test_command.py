@@ -35,17 +35,6 @@ def make_app(name, *, shout=False):
 """
 
 
-@pytest.fixture
-def directory(tmp_path):
-    (tmp_path / "served.py").write_text(APP)
-    return tmp_path
-
-
-@pytest.fixture
-def serving(command):
-    return lambda *arguments, **kwargs: command("served:app", "-b", "127.0.0.1:0", *arguments, **kwargs)
-
-
 def worker_of(client):
     return int(client.get().text.rpartition(" ")[2])
 
@@ -181,6 +170,24 @@ def test_a_worker_that_has_grown_is_replaced(serving):
     before = worker_of(client)
     client.get("/grow")
     started.wait_for("grown beyond its memory")
+    until(lambda: str(before) not in get_again(client).text)
+
+
+def test_a_worker_is_replaced_that_has_served_its_number_before_it_is_known_to_serve(serving, directory):
+    late = """
+import os
+write = os.write
+
+def write_late(descriptor, data):
+    if data == b"r":
+        time.sleep(1)
+    return write(descriptor, data)
+
+os.write = write_late
+"""
+    (directory / "served.py").write_text(APP + late)
+    client = serving("--max-requests", "1").client()
+    before = worker_of(client)
     until(lambda: str(before) not in get_again(client).text)
 
 

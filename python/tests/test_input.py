@@ -69,11 +69,11 @@ def test_a_body_is_read_while_it_arrives(serve):
         return [first, b"|", str(len(rest)).encode()]
 
     with serve(application).connect() as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 200005\r\nConnection: close\r\n\r\nfirst")
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300005\r\nConnection: close\r\n\r\nfirst")
         assert begun.wait(20), "the application had to wait for the whole body"
-        connection.sendall(b"x" * 200_000)
+        connection.sendall(b"x" * 300_000)
         raw = b"".join(iter(lambda: connection.recv(4096), b""))
-    assert b"first" in raw and b"200000" in raw
+    assert b"first" in raw and b"300000" in raw
 
 
 def test_what_is_not_read_holds_the_client_back(serve_unvalidated):
@@ -126,7 +126,7 @@ def test_a_client_that_goes_amid_its_body_is_an_error(serve_unvalidated):
             done.set()
 
     with serve_unvalidated(application).connect() as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\nfirst")
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300000\r\n\r\nfirst")
     assert done.wait(20)
     assert seen == [ConnectionAbortedError]
 

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from client import read_all
 
 TEXT = [("Content-Type", "text/plain")]
 
@@ -41,6 +42,18 @@ class Closable:
     def __call__(self, environ, start_response):
         start_response("200 OK", list(TEXT))
         return self
+
+
+def sent_in_two(client, received):
+    """Whether an answer comes as two chunks, of which the second is sent once the first has been ``received``."""
+    with client.connect() as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        seen = b""
+        while b"first" not in seen:
+            seen += connection.recv(4096)
+        received.set()
+        seen += read_all(connection)
+    return seen.endswith(b"6\r\nsecond\r\n0\r\n\r\n")
 
 
 def test_a_list_is_sent_with_its_length(serve):
@@ -81,15 +94,7 @@ def test_each_block_is_sent_before_the_next_is_asked_for(serve):
         assert received.wait(20), "the first block did not arrive"
         yield b"second"
 
-    with serve(application).connect() as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-        seen = b""
-        while b"first" not in seen:
-            seen += connection.recv(4096)
-        received.set()
-        while part := connection.recv(4096):
-            seen += part
-    assert seen.endswith(b"6\r\nsecond\r\n0\r\n\r\n")
+    assert sent_in_two(serve(application), received)
 
 
 @pytest.mark.parametrize("blocks", [(), (b"",), (b"a",), (b"a", b"b"), (b"", b"", b"c", b"")])
@@ -333,15 +338,7 @@ def test_what_is_written_is_sent_while_the_application_goes_on(serve):
         write(b"second")
         return []
 
-    with serve(application).connect() as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-        seen = b""
-        while b"first" not in seen:
-            seen += connection.recv(4096)
-        received.set()
-        while part := connection.recv(4096):
-            seen += part
-    assert seen.endswith(b"6\r\nsecond\r\n0\r\n\r\n")
+    assert sent_in_two(serve(application), received)
 
 
 def test_much_that_is_written_waits_for_the_client(serve):

@@ -34,14 +34,15 @@ def app(environ, start_response):
 
 
 @pytest.fixture
-def directory(tmp_path):
-    (tmp_path / "served.py").write_text(APP)
-    return tmp_path
+def serving(serving):
+    return lambda *arguments: serving("--log-level", "debug", *arguments)
 
 
 @pytest.fixture
-def serving(command):
-    return lambda *arguments: command("served:app", "-b", "127.0.0.1:0", "--log-level", "debug", *arguments)
+def two_with_metrics(serving):
+    """Two workers, a client of theirs and one of their metrics port."""
+    running, client = serve_two(serving, "--metrics", "127.0.0.1:0")
+    return running, client, Client(running.wait_for(r"figures are at http://(\S+)/metrics"))
 
 
 class Member:
@@ -140,9 +141,8 @@ def test_a_stop_says_1001(serving):
     assert running.stop() == 0
 
 
-def test_the_metrics_port_has_the_figures_of_every_worker(serving):
-    running, client = serve_two(serving, "--metrics", "127.0.0.1:0")
-    metrics = Client(running.wait_for(r"figures are at http://(\S+)/metrics"))
+def test_the_metrics_port_has_the_figures_of_every_worker(two_with_metrics):
+    running, client, metrics = two_with_metrics
     members_of(client, 2)
     answered = 30
     for _ in range(answered):
@@ -158,9 +158,8 @@ def test_the_metrics_port_has_the_figures_of_every_worker(serving):
     assert running.stop() == 0
 
 
-def test_the_metrics_port_answers_while_a_worker_does_not(serving):
-    running, client = serve_two(serving, "--metrics", "127.0.0.1:0")
-    metrics = Client(running.wait_for(r"figures are at http://(\S+)/metrics"))
+def test_the_metrics_port_answers_while_a_worker_does_not(two_with_metrics):
+    _, client, metrics = two_with_metrics
     stopped, _ = members_of(client, 2)
     os.kill(stopped.pid, signal.SIGSTOP)
     try:

@@ -105,3 +105,19 @@ def test_a_full_disk_is_said_and_the_upload_goes_on_when_there_is_room(
     reached = offset(server, location)
     assert append(server, location, reached, content[reached:]).status == 204
     assert files(small_disk) == {"a": content}
+
+
+def test_what_a_full_disk_cannot_take_is_gone_if_its_client_cannot_go_on(
+    start_tayet: Callable[..., Server], small_disk: Path
+) -> None:
+    server = start_tayet("uploads", str(small_disk), "--listen", "127.0.0.1:0")
+    content = random.Random(SEED).randbytes(2 * FULL_BYTES)
+    mark = "--a-boundary"
+    part = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'.encode()
+    form = b"".join((part, content, f"\r\n--{mark}--\r\n".encode()))
+    form_type = f"multipart/form-data; boundary={mark}"
+    assert ask(server, "PUT", "/files/a", content).status == 507
+    assert ask(server, "POST", "/files", form, Content_Type=form_type).status == 507
+    assert [path for path in small_disk.rglob("*") if path.is_file()] == []
+    assert ask(server, "PUT", "/files/b", b"small").status == 201
+    assert files(small_disk) == {"b": b"small"}

@@ -45,7 +45,8 @@ impl BodyPlan {
             return Self::Refuse { max_bytes };
         }
         let threshold_bytes = if may_stream { limits.stream_threshold_bytes } else { usize::MAX };
-        let limit_bytes = route.max_body_bytes.min(threshold_bytes);
+        let limit_bytes =
+            route.max_body_bytes.min(threshold_bytes).min(usize::try_from(max_bytes).unwrap_or(usize::MAX));
         let is_small = fixed.is_none_or(|length| length <= limit_bytes as u64);
         let is_at_hand = fixed.is_some_and(|length| length <= announced.at_hand as u64);
         // A client that waits for a 100 sends nothing before: the handler's first read is what it waits for.
@@ -68,18 +69,23 @@ mod tests {
     const LARGE: u64 = 1 << 30;
 
     fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
-        let label = String::new();
-        let route = RouteState {
-            label,
+        BodyPlan::choose(Announced { length, awaits_continue, at_hand }, &route(body), &limits())
+    }
+
+    fn limits() -> Limits {
+        Limits { stream_threshold_bytes: 100, max_stream_bytes: LARGE, ..Limits::default() }
+    }
+
+    fn route(body: BodyUse) -> RouteState {
+        RouteState {
+            label: String::new(),
             classes: RouteClasses::new(None, false),
             messages: RouteClass::new(None),
             settings: crate::sync::Mutex::new(None),
             body,
             max_body_bytes: 1_000,
             timeout_ms: None,
-        };
-        let limits = Limits { stream_threshold_bytes: 100, max_stream_bytes: LARGE, ..Limits::default() };
-        BodyPlan::choose(Announced { length, awaits_continue, at_hand }, &route, &limits)
+        }
     }
 
     #[test]
@@ -99,6 +105,14 @@ mod tests {
         assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(100), false, 0), gather);
         assert_eq!(plan(BodyUse::Adaptive, BodyLength::Chunked, false, 0), gather);
         assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(101), false, 101), BodyPlan::Stream);
+    }
+
+    #[test]
+    fn what_may_not_be_streamed_is_not_gathered_either() {
+        let body = Announced { length: BodyLength::Chunked, awaits_continue: false, at_hand: 0 };
+        let limits = Limits { max_stream_bytes: 50, ..limits() };
+        let gather = BodyPlan::Gather { limit_bytes: 50, may_stream: true };
+        assert_eq!(BodyPlan::choose(body, &route(BodyUse::Adaptive), &limits), gather);
     }
 
     #[test]

@@ -71,6 +71,32 @@ impl BodyWire {
         Ok(())
     }
 
+    /// Sends what the client takes now of what is gathered; `true` when that is all of it.
+    pub(crate) fn flush_now(&mut self) -> io::Result<bool> {
+        if self.is_broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        match self.framing {
+            BodyFraming::Chunked => tayet_http1::encode_chunk(&mut self.pending, &self.gathered),
+            BodyFraming::Sized(_) | BodyFraming::UntilClose => self.pending.extend_from_slice(&self.gathered),
+        }
+        self.gathered.clear();
+        while !self.pending.is_empty() {
+            match self.socket.send(&self.pending, &[]) {
+                Ok(count) => {
+                    self.pending.drain(..count);
+                    self.sent_bytes += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => {
+                    self.is_broken = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
         while !range.is_empty() {
             let piece_bytes = (range.end - range.start).min(FILE_PIECE_BYTES) as usize;
@@ -224,6 +250,26 @@ mod tests {
         wire.write_all(&[b'x'; 3 * CHUNK_BYTES]).unwrap();
         assert_eq!(wire.finish(None).unwrap(), 3 * CHUNK_BYTES as u64 + 9);
         assert_eq!(taken(&socket), format!("HEAD|abcd{}", "x".repeat(3 * CHUNK_BYTES)));
+    }
+
+    #[test]
+    fn what_the_client_does_not_take_now_goes_with_the_next_flush() {
+        for (framing, expected) in [
+            (BodyFraming::Chunked, "HEAD|8\r\nabcdefgh\r\n2\r\nij\r\n0\r\n\r\n"),
+            (BodyFraming::Sized(10), "HEAD|abcdefghij"),
+        ] {
+            let socket = Arc::new(Slow::default());
+            let mut wire = wire(&socket, framing);
+            wire.write_all(b"abcdefgh").unwrap();
+            assert!(!wire.flush_now().unwrap(), "it blocks at first");
+            assert!(!wire.flush_now().unwrap());
+            assert_eq!(taken(&socket), expected[..7]);
+            wire.flush().unwrap();
+            assert!(wire.flush_now().unwrap());
+            wire.write_all(b"ij").unwrap();
+            assert_eq!(wire.finish(None).unwrap(), expected.len() as u64);
+            assert_eq!(taken(&socket), expected, "{framing:?}");
+        }
     }
 
     /// A file of these bytes, without a name.

@@ -73,6 +73,36 @@ impl<'a> BodyWriter<'a> {
         Ok(())
     }
 
+    /// Sends of what is gathered what the client takes now, without waiting for more; `true` when that is all of it. What is
+    /// left goes with the next [`Write::flush`], which waits. A body that passes an encoder on its way is flushed as by that.
+    ///
+    /// # Errors
+    ///
+    /// When the client has gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use tayet_engine::Body;
+    ///
+    /// let body = Body::from_writer(|out| {
+    ///     out.write_all(b"made under a lock")?;
+    ///     if !out.flush_now()? {
+    ///         // The lock is to be left here.
+    ///         out.flush()?;
+    ///     }
+    ///     Ok(())
+    /// });
+    /// assert_eq!(body.into_bytes(1_000).unwrap(), "made under a lock");
+    /// ```
+    pub fn flush_now(&mut self) -> io::Result<bool> {
+        match &mut self.out {
+            Out::Wire(wire) => wire.flush_now(),
+            Out::Other(out) => out.flush().map(|()| true),
+        }
+    }
+
     /// Fields that are sent behind the body (RFC 9110 section 6.5), such as a checksum of it.
     ///
     /// They are sent where the body is chunked: of unknown length, and for HTTP/1.1. Elsewhere they are left out, and so

@@ -1,16 +1,19 @@
 //! The time of threads that have no driver, and the date that responses carry.
 
+use std::fmt;
+#[cfg(test)]
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tayet_http1::Date;
 use tayet_net::Moment;
 
 /// The clock of threads that have no driver to ask.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Clock {
     /// A simulation's own.
     #[cfg(test)]
-    pub(crate) simulated: Option<Box<dyn Fn() -> Moment + Send + Sync>>,
+    pub(crate) simulated: Option<Arc<dyn Fn() -> Moment + Send + Sync>>,
 }
 
 impl Clock {
@@ -20,6 +23,12 @@ impl Clock {
             return now();
         }
         Moment::now()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
     }
 }
 

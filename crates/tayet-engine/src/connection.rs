@@ -11,9 +11,9 @@ use crate::download::Download;
 use crate::frugal;
 use crate::peer::Peer;
 use crate::rate::RateWindow;
-use crate::request_body::BodyPipe;
 use crate::route_classes::PathGroup;
 use crate::session::Session;
+use crate::streaming::Streaming;
 use crate::worker::Call;
 use crate::{Match, Request, Response, RouteId};
 
@@ -85,16 +85,6 @@ pub(crate) struct Busy {
     pub(crate) stream: Option<Box<Streaming>>,
 }
 
-/// A body that its handler reads as it comes.
-#[derive(Debug)]
-pub(crate) struct Streaming {
-    pub(crate) pipe: Arc<BodyPipe>,
-    pub(crate) received_bytes: u64,
-    pub(crate) rate: RateWindow,
-    /// No more of it is taken: it has come whole, or was broken off.
-    pub(crate) is_finished: bool,
-}
-
 /// What follows when a connection has sent what it is sending.
 #[derive(Debug)]
 pub(crate) enum AfterSend {
@@ -150,6 +140,14 @@ impl Connection {
             && self.sending.is_none()
             && self.backlog.is_empty()
             && !self.protocol.has_partial_head()
+    }
+
+    /// The body that its handler reads, while it does.
+    pub(crate) fn stream(&mut self) -> Option<&mut Streaming> {
+        match &mut self.phase {
+            Phase::Busy(busy) => busy.stream.as_deref_mut(),
+            _ => None,
+        }
     }
 
     /// The exchange under way, if it is that one.

@@ -490,7 +490,8 @@ impl Loop {
                 }
                 self.exchange_over(token, exchange, record, outcome, at);
             }
-            Message::BodyWanted(token) => self.set_receiving(token, true),
+            Message::BodyWanted(token) => self.body_wanted(token),
+            Message::BodyReturned { token, exchange, bytes } => self.body_returned(token, exchange, bytes),
             Message::Handled { token, waited } => self.session_handled(token, waited),
             Message::Resumed(token) => self.resume_session(token),
             Message::Flush(token) => self.flush_session(token),
@@ -724,11 +725,6 @@ impl Loop {
             self.out.clear();
         }
         connection.peer.set_disconnected();
-        if let Phase::Busy(busy) = &connection.phase
-            && let Some(stream) = &busy.stream
-        {
-            stream.pipe.finish(Err(BodyError::Disconnected));
-        }
         // Its handle to the socket goes first: if no handler has one, closing is all there is to do.
         drop(connection);
         self.driver.detach(token);

@@ -10,14 +10,15 @@ use tayet_net::{Moment, PeerAddress, Token};
 
 use crate::answer::{Asked, Encoded, encode};
 use crate::body_plan::{Announced, BodyPlan};
-use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase, Streaming};
+use crate::connection::{AfterSend, Answer, Busy, Gathering, Phase};
 use crate::download::Download;
 use crate::event_loop::{Current, Due, DuePlace, Input, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
-use crate::request_body::{BodyError, BodyPipe, Flow};
+use crate::request_body::BodyError;
+use crate::streaming::Streaming;
 use crate::worker::{Call, Job, WriteBody};
 use crate::{Match, Request, RequestBody, Response, problem};
 
@@ -249,7 +250,7 @@ impl Loop {
             Phase::Head if connection.protocol.has_partial_head() => {
                 self.refuse_late(token, "the request's head did not come in time");
             }
-            Phase::Body(gathering) => match gathering.rate.look(now_ms, limits) {
+            Phase::Body(gathering) => match gathering.rate.look(now_ms, limits.least_rate()) {
                 Pace::Kept { next_look_ms } => self.set_deadline(token, next_look_ms),
                 Pace::TooSlow => self.refuse_late(token, "the request's body came too slowly"),
             },
@@ -261,7 +262,7 @@ impl Loop {
                 if let Some(stream) = &mut busy.stream
                     && !stream.is_finished
                     && !connection.is_paused
-                    && stream.rate.look(now_ms, limits) == Pace::TooSlow
+                    && stream.rate.look(now_ms, limits.least_rate()) == Pace::TooSlow
                 {
                     stream.is_finished = true;
                     stream.pipe.finish(Err(BodyError::TooSlow));
@@ -398,71 +399,20 @@ impl Loop {
             return Progress::Done;
         };
         let Gathering { head, found, body, limit_bytes, may_stream, .. } = *gathering;
-        if may_stream {
+        let max_bytes = match self.shared.limits.max_stream_bytes {
+            _ if !may_stream => limit_bytes as u64,
+            0 => u64::MAX,
+            max_stream_bytes => max_stream_bytes,
+        };
+        if body.len() as u64 <= max_bytes {
             return self.begin_stream(token, head, found, &body);
         }
-        self.refuse_large(token, limit_bytes as u64, &head);
+        self.refuse_large(token, max_bytes, &head);
         Progress::Done
     }
 
-    /// Calls the handler with a body that still arrives; `start` is what has come of it.
-    fn begin_stream(&mut self, token: Token, head: Box<Head>, found: Match, start: &[u8]) -> Progress {
-        let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let limits = &self.shared.limits;
-        let awaits_continue = head.expects_continue() && start.is_empty();
-        let expected_bytes = connection.protocol.body_remaining();
-        let pipe = Arc::new(BodyPipe::new(limits.stream_buffer_bytes, expected_bytes, awaits_continue));
-        if !start.is_empty() {
-            pipe.push(start);
-        }
-        let peer = Arc::clone(&connection.peer);
-        let body = RequestBody::arriving(Arc::clone(&pipe), peer, connection.next_exchange());
-        let received_bytes = start.len() as u64;
-        let rate = RateWindow::new(self.now_ms);
-        let stream = Streaming { pipe, received_bytes, rate, is_finished: false };
-        self.begin_call(token, head, found, body, Some(Box::new(stream)))
-    }
-
-    fn read_stream(&mut self, token: Token) -> Progress {
-        let max_bytes = self.shared.limits.max_stream_bytes;
-        let Some(current) = &mut self.current else { return Progress::Done };
-        let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let Phase::Busy(Busy { stream: Some(stream), .. }) = &mut connection.phase else {
-            return Progress::Done;
-        };
-        let input = current.input.rest(self.driver.received(), current.read);
-        let mut rest = input;
-        let received = connection.protocol.receive_body(&mut rest);
-        current.read += input.len() - rest.len();
-        match received {
-            Ok(Some(BodyEvent::Data(data))) => {
-                stream.received_bytes += data.len() as u64;
-                stream.rate.add(data.len());
-                if max_bytes > 0 && stream.received_bytes > max_bytes {
-                    stream.is_finished = true;
-                    stream.pipe.finish(Err(BodyError::TooLarge { limit_bytes: max_bytes }));
-                } else if stream.pipe.push(data) != Flow::Open {
-                    // Full: the handler asks for more. Abandoned: nobody does, and its answer ends the connection.
-                    self.set_receiving(token, false);
-                }
-                Progress::Again
-            }
-            Ok(Some(BodyEvent::End { trailers })) => {
-                stream.is_finished = true;
-                stream.pipe.finish(Ok(trailers));
-                Progress::Again
-            }
-            Ok(None) => Progress::Done,
-            Err(refusal) => {
-                stream.is_finished = true;
-                stream.pipe.finish(Err(BodyError::Malformed(refusal)));
-                Progress::Done
-            }
-        }
-    }
-
     /// A request is ready for its handler.
-    fn begin_call(
+    pub(crate) fn begin_call(
         &mut self,
         token: Token,
         head: Box<Head>,
@@ -579,7 +529,7 @@ impl Loop {
         let Some(connection) = self.connections.get(token) else { return };
         connection.peer.set_awaited(is_awaited);
         let backlog = std::mem::take(&mut connection.backlog);
-        let is_paused = connection.is_paused;
+        let is_paused = connection.is_paused && !connection.stream().is_some_and(|stream| stream.is_lent);
         self.current = Some(Current::kept(token, backlog));
         if is_paused {
             self.set_receiving(token, true);
@@ -629,7 +579,7 @@ impl Loop {
         let deadline_ms = match &connection.phase {
             Phase::Head if connection.protocol.has_partial_head() => connection.head_due_ms,
             Phase::Head => self.now_ms + limits.keep_alive_timeout_ms,
-            Phase::Body(gathering) => gathering.rate.next_look_ms(limits),
+            Phase::Body(gathering) => gathering.rate.next_look_ms(limits.least_rate()),
             Phase::Proxy { .. } | Phase::Busy(_) | Phase::Linger { .. } => return,
         };
         self.set_deadline(token, deadline_ms);
@@ -735,13 +685,14 @@ impl Loop {
         self.respond(token, exchange, &mut response);
     }
 
-    fn set_busy_deadline(&mut self, token: Token) {
+    pub(crate) fn set_busy_deadline(&mut self, token: Token) {
         let idle_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
         let Some(connection) = self.connections.get(token) else { return };
         let is_paused = connection.is_paused;
         let Phase::Busy(busy) = &connection.phase else { return };
         let stream = busy.stream.as_ref().filter(|stream| !stream.is_finished && !is_paused);
-        let look_ms = stream.map(|stream| stream.rate.next_look_ms(&self.shared.limits).max(self.now_ms + 1));
+        let least_rate = self.shared.limits.least_rate();
+        let look_ms = stream.map(|stream| stream.rate.next_look_ms(least_rate).max(self.now_ms + 1));
         let deadline_ms = [busy.timeout_at_ms, look_ms].into_iter().flatten().min().unwrap_or(idle_ms);
         self.set_deadline(token, deadline_ms);
     }

@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod body_part;
+mod body_pipe;
 mod body_plan;
 mod body_wire;
 mod body_writer;
@@ -22,7 +23,6 @@ mod engine;
 mod event_loop;
 mod event_stream;
 mod exchange;
-mod excuse;
 mod execution;
 mod fan_out;
 mod frugal;
@@ -31,6 +31,9 @@ mod home;
 mod interim;
 mod limits;
 mod mailbox;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod measured;
 mod metrics;
 mod monitor;
 mod opening;
@@ -53,8 +56,12 @@ mod shared;
 #[cfg(all(test, not(loom)))]
 mod simulation;
 mod slot;
+#[cfg(all(test, not(loom)))]
+mod span;
+mod streaming;
 mod sync;
 mod topics;
+mod turn;
 mod web_socket;
 mod worker;
 
@@ -65,7 +72,6 @@ pub use client_watch::ClientWatch;
 pub use detached::Detached;
 pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};
-pub use excuse::excuse_wait;
 pub use execution::{DEFAULT_MAX_THREADS, ExecutionModel, InvalidExecutionModel};
 pub use limits::{InvalidLimit, Limits};
 pub use metrics::{Histogram, MetricsSnapshot, RouteMetrics};
@@ -81,6 +87,7 @@ pub use tayet_net::{Address, InvalidAddress, InvalidIoDriver, IoDriver, Listener
 pub use tayet_websocket as websocket;
 pub use tayet_websocket::{CloseCode, DeflateAgreement, Message, Text};
 pub use topics::{Replay, TopicError, TopicLimits, Topics};
+pub use turn::Turn;
 pub use web_socket::{
     Closed, SendError, SendPolicy, WebSocket, WebSocketError, WebSocketHandler, WebSocketOptions,
 };

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tayet_http1::HeadLimits;
 
+use crate::rate::LeastRate;
+
 /// What a peer may cost. Each field is one limit: its unit stands in its name, its default beside it.
 ///
 /// # Examples
@@ -158,6 +160,13 @@ impl Limits {
             });
         }
         Ok(())
+    }
+
+    pub(crate) fn least_rate(&self) -> LeastRate {
+        LeastRate {
+            bytes_per_second: self.min_receive_rate_bytes_per_second,
+            window_ms: self.receive_rate_window_ms,
+        }
     }
 
     pub(crate) fn head(&self) -> HeadLimits {

@@ -29,6 +29,8 @@ pub(crate) enum Message {
     },
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
+    /// A handler that received its request's body itself is done with that, and how much it took.
+    BodyReturned { token: Token, exchange: u32, bytes: u64 },
     /// A session's handler is done; how long its call waited for a worker, if it did.
     Handled { token: Token, waited: Option<Duration> },
     /// A session's handler takes messages again.
@@ -71,7 +73,9 @@ pub(crate) enum Outcome {
 /// The mailbox of the engine's loops.
 pub(crate) type Mailbox = Post<Message>;
 
-/// Messages for one receiver, who sleeps elsewhere (in its poller) and is woken by a [`Waker`] when it does.
+/// Messages for one receiver, who sleeps elsewhere (in its poller) and is woken by a [`Waker`] when it does. Apart from other
+/// receivers': its lock is taken every turn.
+#[repr(align(128))]
 pub(crate) struct Post<M> {
     state: Mutex<State<M>>,
     waker: Waker,

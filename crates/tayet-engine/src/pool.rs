@@ -11,6 +11,7 @@ use tayet_net::Moment;
 
 use crate::event_loop::Loop;
 use crate::sync::{Mutex, MutexGuard, lock};
+use crate::turn::TurnQueue;
 use crate::worker::Job;
 
 /// How many threads a pool has.
@@ -38,6 +39,8 @@ pub(crate) struct Pool {
     idle_timeout: Duration,
     /// Whether a loop may run a handler itself: someone stands by to go on with the loop, or can be had.
     may_run_inline: AtomicBool,
+    /// Its threads that wait for what one of them at a time can have.
+    turns: Arc<TurnQueue>,
 }
 
 #[derive(Default)]
@@ -113,7 +116,13 @@ impl Pool {
             queue_capacity,
             idle_timeout,
             may_run_inline: AtomicBool::new(matches!(size, Size::Elastic { .. })),
+            turns: Arc::default(),
         }
+    }
+
+    /// The calling thread's waits for its turn count as those of this pool.
+    pub(crate) fn count_turns(&self) {
+        self.turns.join();
     }
 
     /// Counts threads in that are about to join.
@@ -179,10 +188,12 @@ impl Pool {
     /// The monitor's: fills the standby, and grows for jobs that have waited since before `waiting_since`. Returns how
     /// many threads must be started.
     ///
-    /// Calls that were thought to be short may have proved otherwise: the workers that were let sleep for them are woken.
+    /// Calls that were thought to be short may have proved otherwise: the workers that were let sleep for them are woken. A
+    /// thread that waits for its turn is the next to come for what is queued, and another could only wait behind it.
     pub(crate) fn grow(&self, waiting_since: Moment) -> usize {
         let mut state = self.lock();
-        let waited = state.queue.iter().take_while(|job| job.queued_at() <= waiting_since).count();
+        let has_waited = |job: &&Job| self.turns.is_empty() && job.queued_at() <= waiting_since;
+        let waited = state.queue.iter().take_while(has_waited).count();
         let woken = state.wake(waited);
         let missing = self.grow_by(&mut state, waited - woken.len());
         drop(state);
@@ -514,6 +525,17 @@ mod tests {
         assert_eq!(pool.census().threads, 5);
         assert_eq!(dispatch(&pool, 4..20), 0);
         assert_eq!(pool.grow(Moment::now()), 0, "it never has more than its most");
+    }
+
+    #[test]
+    fn while_a_thread_waits_for_its_turn_the_pool_does_not_grow() {
+        let pool = pool(Size::Elastic { max: 5, standby: 0, eager: false });
+        pool.count_turns();
+        assert_eq!(dispatch(&pool, [0, 1, 2]), 1);
+        let turn = crate::Turn::wait();
+        assert_eq!(pool.grow(Moment::now()), 0);
+        drop(turn);
+        assert_eq!(pool.grow(Moment::now()), 2);
     }
 
     #[test]

@@ -1,22 +1,14 @@
 //! The body of a request, as its handler reads it.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use tayet_http1::Refusal;
 
-use crate::interim::Interim;
-use crate::mailbox::Message;
-use crate::peer::Peer;
-use crate::sync::{Condvar, Mutex, MutexGuard, lock, wait};
+use crate::body_pipe::{Arrived, PipeReader};
 
-/// How long a client may take nothing that waits for a 100.
-const CONTINUE_TIMEOUT_MS: u64 = 10_000;
 /// Memory that is set aside for a body by what its head says of it; more only when it has come.
 const MAX_RESERVED_BYTES: usize = 256 * 1024;
 
@@ -59,7 +51,7 @@ enum Source {
     #[default]
     Empty,
     Whole(Bytes),
-    Arriving(PipeReader),
+    Arriving(Box<PipeReader>),
     Reader(Box<dyn Read + Send>),
 }
 
@@ -69,8 +61,8 @@ impl RequestBody {
         Self { trailers, ..Self::of(source) }
     }
 
-    pub(crate) fn arriving(pipe: Arc<BodyPipe>, peer: Arc<Peer>, exchange: u32) -> Self {
-        Self::of(Source::Arriving(PipeReader { pipe, peer, exchange }))
+    pub(crate) fn arriving(reader: PipeReader) -> Self {
+        Self::of(Source::Arriving(Box::new(reader)))
     }
 
     pub(crate) fn from_reader(reader: impl Read + Send + 'static) -> Self {
@@ -141,12 +133,7 @@ impl RequestBody {
     #[cfg(all(test, not(loom)))]
     pub(crate) fn try_read(&mut self, into: &mut [u8]) -> Result<Option<usize>, BodyError> {
         let Source::Arriving(reader) = &mut self.source else { return self.read_some(into).map(Some) };
-        let mut state = lock(&reader.pipe.state);
-        let arrived = reader.take_arrived(&mut state, into)?;
-        if arrived.is_none() && state.awaits_continue {
-            state = reader.invite(state)?;
-        }
-        drop(state);
+        let arrived = reader.try_read(into)?;
         Ok(match arrived {
             Some(Arrived::Bytes(count)) => Some(count),
             Some(Arrived::End(trailers)) => {
@@ -302,186 +289,21 @@ impl From<BodyError> for io::Error {
     }
 }
 
-/// Between the loop, which receives a body, and the handler, which reads it.
-#[derive(Debug)]
-pub(crate) struct BodyPipe {
-    state: Mutex<PipeState>,
-    changed: Condvar,
-    capacity_bytes: usize,
-}
-
-#[derive(Debug)]
-struct PipeState {
-    arrived: VecDeque<u8>,
-    end: Option<Result<Option<Box<HeaderMap>>, BodyError>>,
-    /// Known length of what has not been pushed yet.
-    expected_bytes: Option<u64>,
-    /// The client waits for a 100 before it sends.
-    awaits_continue: bool,
-    /// The loop does not read the socket until it is told that there is room.
-    is_full: bool,
-    /// The reader waits for something to come.
-    is_awaited: bool,
-    is_abandoned: bool,
-}
-
-/// What the loop does after a push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flow {
-    /// There is room.
-    Open,
-    /// No room: a [`Message::BodyWanted`] will tell of it.
-    Full,
-    /// Nobody reads any more.
-    Abandoned,
-}
-
-impl BodyPipe {
-    pub(crate) fn new(capacity_bytes: usize, expected_bytes: Option<u64>, awaits_continue: bool) -> Self {
-        Self {
-            state: Mutex::new(PipeState {
-                arrived: VecDeque::new(),
-                end: None,
-                expected_bytes,
-                awaits_continue,
-                is_full: false,
-                is_awaited: false,
-                is_abandoned: false,
-            }),
-            changed: Condvar::new(),
-            capacity_bytes,
-        }
-    }
-
-    /// The loop's: adds what came.
-    pub(crate) fn push(&self, bytes: &[u8]) -> Flow {
-        let mut state = lock(&self.state);
-        if state.is_abandoned {
-            return Flow::Abandoned;
-        }
-        state.arrived.extend(bytes);
-        state.awaits_continue = false;
-        if let Some(expected) = &mut state.expected_bytes {
-            *expected = expected.saturating_sub(bytes.len() as u64);
-        }
-        state.is_full = state.arrived.len() >= self.capacity_bytes;
-        self.ring(&mut state);
-        if state.is_full { Flow::Full } else { Flow::Open }
-    }
-
-    /// The loop's: no more comes.
-    pub(crate) fn finish(&self, end: Result<Option<Box<HeaderMap>>, BodyError>) {
-        let mut state = lock(&self.state);
-        state.end.get_or_insert(end);
-        self.ring(&mut state);
-    }
-
-    /// Wakes the reader, if it waits.
-    fn ring(&self, state: &mut PipeState) {
-        if std::mem::take(&mut state.is_awaited) {
-            self.changed.notify_one();
-        }
-    }
-
-    /// Whether the body has come whole.
-    pub(crate) fn is_finished(&self) -> bool {
-        matches!(lock(&self.state).end, Some(Ok(_)))
-    }
-}
-
-#[derive(Debug)]
-struct PipeReader {
-    pipe: Arc<BodyPipe>,
-    peer: Arc<Peer>,
-    exchange: u32,
-}
-
-enum Arrived {
-    Bytes(usize),
-    End(Option<Box<HeaderMap>>),
-}
-
-impl PipeReader {
-    fn read(&mut self, into: &mut [u8]) -> Result<Arrived, BodyError> {
-        if into.is_empty() {
-            return Ok(Arrived::Bytes(0));
-        }
-        let mut state = lock(&self.pipe.state);
-        loop {
-            if let Some(arrived) = self.take_arrived(&mut state, into)? {
-                return Ok(arrived);
-            }
-            if state.awaits_continue {
-                state = self.invite(state)?;
-            } else {
-                state.is_awaited = true;
-                state = wait(&self.pipe.changed, state);
-            }
-        }
-    }
-
-    /// Takes what is there; `None` when nothing is.
-    fn take_arrived(&self, state: &mut PipeState, into: &mut [u8]) -> Result<Option<Arrived>, BodyError> {
-        if !state.arrived.is_empty() {
-            let count = state.arrived.read(into).unwrap_or(0);
-            if state.is_full && state.arrived.len() <= self.pipe.capacity_bytes / 2 {
-                state.is_full = false;
-                self.ask_for_more();
-            }
-            return Ok(Some(Arrived::Bytes(count)));
-        }
-        match &mut state.end {
-            Some(Ok(trailers)) => Ok(Some(Arrived::End(trailers.take()))),
-            Some(Err(error)) => Err(*error),
-            None => Ok(None),
-        }
-    }
-
-    /// Sends the 100 that the client waits for. The loop, which may have something for the pipe, does not wait for that.
-    fn invite<'p>(
-        &'p self,
-        mut state: MutexGuard<'p, PipeState>,
-    ) -> Result<MutexGuard<'p, PipeState>, BodyError> {
-        state.awaits_continue = false;
-        drop(state);
-        self.send_continue().map_err(|_| BodyError::Disconnected)?;
-        Ok(lock(&self.pipe.state))
-    }
-
-    fn known_bytes(&self) -> u64 {
-        let state = lock(&self.pipe.state);
-        state.expected_bytes.unwrap_or(0) + state.arrived.len() as u64
-    }
-
-    fn send_continue(&self) -> io::Result<()> {
-        while self.peer.send_interim(self.exchange, tayet_http1::CONTINUE)? == Interim::NotNow {
-            let Some(socket) = self.peer.socket() else { break };
-            socket.wait_writable(Duration::from_millis(CONTINUE_TIMEOUT_MS))?;
-        }
-        Ok(())
-    }
-
-    fn ask_for_more(&self) {
-        self.peer.tell_loop(Message::BodyWanted(self.peer.token));
-    }
-}
-
-impl Drop for PipeReader {
-    fn drop(&mut self) {
-        let mut state = lock(&self.pipe.state);
-        state.is_abandoned = true;
-        state.arrived = VecDeque::new();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Limits;
+    use crate::body_pipe::{BodyPipe, Flow};
+    use crate::clock::Clock;
+    use crate::peer::Peer;
 
     fn pipe(expected: Option<u64>) -> (Arc<BodyPipe>, RequestBody) {
         let pipe = Arc::new(BodyPipe::new(8, expected, false));
-        let body = RequestBody::arriving(Arc::clone(&pipe), Arc::new(Peer::unconnected()), 1);
-        (pipe, body)
+        let (peer, least_rate) = (Arc::new(Peer::unconnected()), Limits::default().least_rate());
+        let reader = PipeReader::new(Arc::clone(&pipe), peer, 1, least_rate, Clock::default());
+        (pipe, RequestBody::arriving(reader))
     }
 
     #[test]

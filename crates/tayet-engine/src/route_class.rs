@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::Pin;
-use crate::excuse::take_excused;
+use crate::turn::take_excused;
 
 /// A dispatched call that takes less than this was quick.
 const QUICK_CALL: Duration = Duration::from_micros(200);
@@ -199,7 +199,7 @@ mod tests {
         let class = RouteClass::new(None);
         class.overran(0);
         for _ in 0..PROBATION_CALLS {
-            crate::excuse_wait(SLOW);
+            crate::turn::excuse(SLOW);
             class.ran_dispatched(SLOW + QUICK, PROBATION_MS);
         }
         assert_eq!(class.expected(), Some(QUICK));

@@ -14,6 +14,7 @@ mod hints;
 mod sockets;
 mod stage;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tayet_testkit::{ClientId, Faults, Random, for_each_seed};
@@ -80,6 +81,7 @@ fn any_stage(seed: u64) -> (Stage, Vec<(ClientId, Conversation)>) {
 
 #[test]
 fn every_request_is_answered_once_in_order_with_the_right_bytes() {
+    let lent_bytes = AtomicUsize::new(0);
     for_each_seed(2_000, |seed| {
         let (stage, clients) = any_stage(seed);
         stage.drain_at(ms(200_000));
@@ -92,5 +94,8 @@ fn every_request_is_answered_once_in_order_with_the_right_bytes() {
         let delivered =
             clients.iter().map(|(client, _)| stage.net.delivered_bytes(*client) as u64).sum::<u64>();
         assert_eq!(stage.shared.shards[0].received_bytes.get(), delivered);
+        let lent = clients.iter().map(|(client, _)| stage.net.lent_bytes(*client)).sum();
+        lent_bytes.fetch_add(lent, Ordering::Relaxed);
     });
+    assert!(lent_bytes.into_inner() > 0, "no handler has received its request's body itself");
 }

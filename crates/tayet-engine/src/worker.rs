@@ -15,6 +15,7 @@ use tayet_net::{Moment, Outgoing, ThreadActivity};
 
 use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
 use crate::body::Write;
+use crate::body_pipe::BodyPipe;
 use crate::body_wire::BodyWire;
 use crate::channel::Channel;
 use crate::clock::DateCache;
@@ -27,7 +28,6 @@ use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
 use crate::pool::{Assignment, Seat, WORTH_A_WAKE};
-use crate::request_body::BodyPipe;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::lock;
@@ -145,6 +145,7 @@ impl Job {
 
 fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let seat = Seat::of_current();
+    shared.pool.count_turns();
     let mut worker = Worker::new(Arc::clone(shared));
     if let Some(the_loop) = first {
         worker.drive(the_loop);

@@ -7,3 +7,5 @@ mod downloads;
 mod limits;
 #[path = "serving.rs"]
 mod serving;
+#[path = "uploads.rs"]
+mod uploads;

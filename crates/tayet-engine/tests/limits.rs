@@ -60,6 +60,21 @@ fn max_stream_bytes_holds_for_streams() {
 }
 
 #[test]
+fn max_stream_bytes_holds_for_what_is_small_enough_to_be_waited_for() {
+    let (engine, address) = start(
+        ExecutionModel::default(),
+        Limits { max_stream_bytes: 10, linger_timeout_ms: 50, ..Limits::default() },
+    );
+    for (length, status) in [(10, 200), (11, 413), (1_000, 413)] {
+        let mut client = BufReader::new(connect(address));
+        post_chunked(&mut client, "/arrival", &vec![b'x'; length]);
+        assert_eq!(read_answer(&mut client).status, status, "{length} bytes");
+    }
+    engine.shutdown();
+    engine.join();
+}
+
+#[test]
 fn stream_threshold_bytes_decides_whether_a_plain_handler_waits_for_its_body() {
     let (engine, address) =
         start(ExecutionModel::default(), Limits { stream_threshold_bytes: 10, ..Limits::default() });

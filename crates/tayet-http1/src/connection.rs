@@ -132,6 +132,19 @@ impl Connection {
         }
     }
 
+    /// So many bytes of a body with a Content-Length were received by somebody else. With its last, the body is over, and no
+    /// [`BodyEvent::End`] tells of that.
+    pub fn skip_body(&mut self, bytes: u64) {
+        let State::FixedBody { remaining } = &mut self.state else {
+            debug_assert!(bytes == 0, "skip_body is called outside of a body with a length");
+            return;
+        };
+        *remaining = remaining.saturating_sub(bytes);
+        if *remaining == 0 {
+            self.state = State::BetweenMessages(EmptyLines::default());
+        }
+    }
+
     /// Reads the head from `input` itself; only if it isn't complete there, what has come is kept.
     #[inline]
     fn begin_head(

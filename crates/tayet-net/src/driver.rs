@@ -46,6 +46,11 @@ pub trait Driver: Send {
     /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
     fn set_receiving(&mut self, token: Token, receiving: bool);
 
+    /// Leaves receiving to others, who do it by [`Driver::socket`], until [`Driver::set_receiving`] asks for it again; nothing is
+    /// told of the connection's input meanwhile. `false`, and nothing done, where that cannot be: where the driver receives ahead,
+    /// or an end has been told.
+    fn lend_receiving(&mut self, token: Token) -> bool;
+
     /// Sends some of `outgoing`, at least a byte: at once, or it is taken (an empty one is left) and comes back with a
     /// [`Completion::Sent`].
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted;

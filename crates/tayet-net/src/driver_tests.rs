@@ -78,6 +78,7 @@ on_every_driver!(
     what_comes_after_a_full_read_is_a_new_edge,
     what_comes_while_receiving_is_paused_stays_until_it_is_resumed,
     pausing_within_a_burst_loses_nothing,
+    what_comes_while_receiving_is_lent_is_for_those_who_have_it,
     a_send_without_room_finishes_when_there_is_some,
     a_peer_that_resets_breaks_the_connection_and_the_send_under_way,
     room_that_is_waited_for_is_told_once,
@@ -301,6 +302,35 @@ fn what_comes_while_receiving_is_paused_stays_until_it_is_resumed<D: Subject>() 
     assert_silent(&mut driver);
     driver.set_receiving(TOKEN, true);
     assert_eq!(receive_to_end(&mut driver, TOKEN), b"def");
+}
+
+fn what_comes_while_receiving_is_lent_is_for_those_who_have_it<D: Subject>() {
+    let (mut driver, mut client) = connected::<D>();
+    client.write_all(b"before").unwrap();
+    assert_received(&mut driver, TOKEN, b"before");
+    if !driver.lend_receiving(TOKEN) {
+        client.write_all(b"as ever").unwrap();
+        assert_received(&mut driver, TOKEN, b"as ever");
+        return;
+    }
+    client.write_all(b"lent").unwrap();
+    assert_silent(&mut driver);
+    let socket = driver.socket(TOKEN).unwrap();
+    socket.wait_readable(Duration::from_secs(10)).unwrap();
+    let mut part = [0; 3];
+    assert_eq!((socket.receive(&mut part).unwrap(), &part), (3, b"len"));
+    assert_eq!((socket.receive(&mut part).unwrap(), part[0]), (1, b't'));
+    let nothing = socket.receive(&mut part).unwrap_err();
+    assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    let nothing = socket.wait_readable(Duration::from_millis(1)).unwrap_err();
+    assert_eq!(nothing.kind(), io::ErrorKind::TimedOut);
+
+    client.write_all(b"behind").unwrap();
+    client.shutdown(std_net::Shutdown::Write).unwrap();
+    assert_silent(&mut driver);
+    driver.set_receiving(TOKEN, true);
+    assert_eq!(receive_to_end(&mut driver, TOKEN), b"behind");
+    assert!(!driver.lend_receiving(TOKEN), "there is nothing more to receive");
 }
 
 fn pausing_within_a_burst_loses_nothing<D: Subject>() {

@@ -63,6 +63,8 @@ struct Source {
     /// The kernel may have bytes, or the end.
     readable: bool,
     receiving: bool,
+    /// Others receive: the kernel does not tell of what comes.
+    is_lent: bool,
     end: End,
     /// In `ready`, for reading.
     queued: bool,
@@ -130,6 +132,17 @@ impl Epoll {
     fn go_on_with(&mut self, ready: Ready) {
         self.ready.push_front(ready);
         self.turns += 1;
+    }
+
+    /// Has the kernel tell these things of a connection, and look at once whether one of them is so.
+    fn register_again(&mut self, token: Token, flags: EventFlags) {
+        let Self { epoll, sources, .. } = self;
+        let Some(Some(source)) = sources.get(token.index as usize) else { return };
+        if let Err(error) =
+            epoll::modify(&*epoll, &*source.socket, EventData::new_u64(token.to_bits()), flags)
+        {
+            tracing::error!(%error, "a connection could not be looked at again");
+        }
     }
 
     fn register_listener(&self, position: usize) -> io::Result<()> {
@@ -319,6 +332,7 @@ impl Driver for Epoll {
             socket: Arc::new(TcpSocket(socket)),
             readable: false,
             receiving: true,
+            is_lent: false,
             end: End::Unknown,
             queued: false,
             outgoing: None,
@@ -336,10 +350,22 @@ impl Driver for Epoll {
     }
 
     fn set_receiving(&mut self, token: Token, receiving: bool) {
-        if let Some(source) = self.source(token) {
-            source.receiving = receiving;
-            self.queue_receive(token);
+        let Some(source) = self.source(token) else { return };
+        source.receiving = receiving;
+        if receiving && std::mem::take(&mut source.is_lent) {
+            self.register_again(token, EVERYTHING);
         }
+        self.queue_receive(token);
+    }
+
+    fn lend_receiving(&mut self, token: Token) -> bool {
+        let Some(source) = self.source(token) else { return false };
+        if source.end == End::Told {
+            return false;
+        }
+        (source.receiving, source.is_lent) = (false, true);
+        self.register_again(token, EVERYTHING.difference(EventFlags::IN));
+        true
     }
 
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {
@@ -356,16 +382,11 @@ impl Driver for Epoll {
     }
 
     fn await_writable(&mut self, token: Token) {
-        let Self { epoll, sources, .. } = self;
-        let source = sources.get_mut(token.index as usize).and_then(Option::as_mut);
-        let Some(source) = source.filter(|source| source.generation == token.generation) else { return };
+        let Some(source) = self.source(token) else { return };
         source.is_awaited = true;
         // The edge may have come already, when nobody waited for it. This has the kernel look again.
-        if let Err(error) =
-            epoll::modify(&*epoll, &*source.socket, EventData::new_u64(token.to_bits()), EVERYTHING)
-        {
-            tracing::error!(%error, "a connection could not be looked at again");
-        }
+        let lent = if source.is_lent { EventFlags::IN } else { EventFlags::empty() };
+        self.register_again(token, EVERYTHING.difference(lent));
     }
 
     fn shutdown_send(&mut self, token: Token) {

@@ -8,11 +8,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{self, SendAncillaryBuffer, SendFlags, Shutdown};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 
-/// What may be done to a connection from any thread. Never waits for the peer but in [`Socket::wait_writable`].
+/// What may be done to a connection from any thread. Never waits for the peer but in [`Socket::wait_writable`] and
+/// [`Socket::wait_readable`].
 ///
-/// The loop owns the reading; whoever answers a request owns the writing until it has told the loop that it is done.
+/// The loop owns the reading, unless it has lent it ([`Driver::lend_receiving`](crate::Driver::lend_receiving)); whoever answers a
+/// request owns the writing until it has told the loop that it is done.
 pub trait Socket: Send + Sync {
     /// Sends what the kernel takes now of `head` and of `tail` behind it.
     ///
@@ -39,6 +41,27 @@ pub trait Socket: Send + Sync {
     ///
     /// [`io::ErrorKind::TimedOut`] when that takes longer than `timeout`.
     fn wait_writable(&self, timeout: Duration) -> io::Result<()>;
+
+    /// Receives what has come, at most as much as `into` holds; 0 when the peer has ended its sending direction. As it is here,
+    /// it receives nothing: for those whose driver does not lend.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::WouldBlock`] when nothing has come; others when the connection is gone.
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        let _ = into;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Waits until something can be received, be it the end.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] when that takes longer than `timeout`.
+    fn wait_readable(&self, timeout: Duration) -> io::Result<()> {
+        let _ = timeout;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Ends both directions: the peer sees it, and so does every read and write under way.
     fn shutdown(&self);
@@ -100,20 +123,38 @@ impl Socket for TcpSocket {
     }
 
     fn wait_writable(&self, timeout: Duration) -> io::Result<()> {
-        let timeout = rustix::event::Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(&self.0, PollFlags::OUT)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+        self.wait_for(PollFlags::OUT, timeout)
+    }
+
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match net::recv(&self.0, &mut *into, RecvFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result?.0),
+            }
         }
+    }
+
+    fn wait_readable(&self, timeout: Duration) -> io::Result<()> {
+        self.wait_for(PollFlags::IN, timeout)
     }
 
     fn shutdown(&self) {
         let _ = net::shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+impl TcpSocket {
+    fn wait_for(&self, what: PollFlags, timeout: Duration) -> io::Result<()> {
+        let timeout = rustix::event::Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        match poll(&mut [PollFd::new(&self.0, what)], Some(&timeout)) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

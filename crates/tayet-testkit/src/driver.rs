@@ -277,7 +277,21 @@ impl Driver for SimulatedDriver {
 
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         let client = self.attached_client(token);
-        self.net.lock().wires[client].is_receiving = receiving;
+        let mut world = self.net.lock();
+        let wire = &mut world.wires[client];
+        wire.is_receiving = receiving;
+        wire.is_lent &= !receiving;
+    }
+
+    fn lend_receiving(&mut self, token: Token) -> bool {
+        let client = self.attached_client(token);
+        let mut world = self.net.lock();
+        let lends = !world.wires[client].is_finished && world.random.chance(500);
+        if lends {
+            let wire = &mut world.wires[client];
+            (wire.is_receiving, wire.is_lent) = (false, true);
+        }
+        lends
     }
 
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {

@@ -105,6 +105,11 @@ impl SimulatedNet {
         self.lock().wires[client.0].delivered_bytes
     }
 
+    /// How many of a client's bytes others than the driver have received.
+    pub fn lent_bytes(&self, client: ClientId) -> usize {
+        self.lock().wires[client.0].lent_bytes
+    }
+
     /// How many waits of the driver ended because their time was up, and for no other reason.
     pub fn timeouts(&self) -> u64 {
         self.lock().timeouts

@@ -31,6 +31,8 @@ pub(crate) struct Wire {
     server_side: ServerSide,
     pub(crate) closed_at: Option<Duration>,
     pub(crate) is_receiving: bool,
+    /// Others than the driver receive.
+    pub(crate) is_lent: bool,
     /// The end, or an error, has been told.
     pub(crate) is_finished: bool,
     /// The driver's send that has not finished.
@@ -39,6 +41,8 @@ pub(crate) struct Wire {
     pub(crate) is_awaited: bool,
     /// Given to the server so far.
     pub(crate) delivered_bytes: usize,
+    /// How much of that others than the driver have received.
+    pub(crate) lent_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +89,12 @@ impl Wire {
             server_side: ServerSide::Open,
             closed_at: None,
             is_receiving: true,
+            is_lent: false,
             is_finished: false,
             pending: None,
             is_awaited: false,
             delivered_bytes: 0,
+            lent_bytes: 0,
         }
     }
 
@@ -172,8 +178,7 @@ impl Wire {
     }
 
     pub(crate) fn has_incoming(&self) -> bool {
-        let is_at_end = self.outbox.is_empty() && self.client_side != ClientSide::Open;
-        self.is_receiving && !self.is_finished && (!self.inbound.is_empty() || is_at_end || self.is_closed())
+        self.is_receiving && !self.is_finished && self.is_readable()
     }
 
     pub(crate) fn incoming_bytes(&self) -> usize {
@@ -194,6 +199,12 @@ impl Wire {
             _ if self.is_closed() => Incoming::Ended,
             _ => Incoming::Nothing,
         }
+    }
+
+    /// Whether receiving would not block.
+    pub(crate) fn is_readable(&self) -> bool {
+        let is_at_end = self.outbox.is_empty() && self.client_side != ClientSide::Open;
+        !self.inbound.is_empty() || is_at_end || self.is_closed()
     }
 
     /// Whether the driver's user has a send under way.

@@ -192,7 +192,11 @@ impl Terminate for DiskStore {
         let was_moved = !self.data_path(id).exists();
         record.gone = Some(UnixSeconds::now());
         // First the record: bytes without one are swept up, but a record without its bytes would be a lie.
-        self.write_record(&record, Moment::Completion)?;
+        match self.write_record(&record, Moment::Completion) {
+            // Where there is no room to say that it is gone, nothing is said of it any more.
+            Err(StoreError::Full(_)) => self.files.remove(&self.record_path(id))?,
+            written => written?,
+        }
         self.files.remove(&self.data_path(id))?;
         match finished {
             Some(finished) if was_moved => Ok(self.files.remove(&self.directory.join(finished.name))?),

@@ -1,7 +1,6 @@
 //! One request's way through the application.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -44,13 +43,7 @@ impl Application {
         if asks_for_web_socket(request) {
             return self.web_socket_calls.begin(self, request);
         }
-        let asked = Instant::now();
-        let mut answer = || {
-            attached(|py| {
-                tayet::excuse_wait(asked.elapsed());
-                self.answer_attached(py, request)
-            })
-        };
+        let mut answer = || attached(|py| self.answer_attached(py, request));
         match &self.watch {
             Some(watch) => watch.call(answer),
             None => answer(),

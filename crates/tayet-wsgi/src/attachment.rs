@@ -11,10 +11,18 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::{Python, ffi};
+use tayet::Turn;
 
-/// Calls `f` attached to the interpreter. Waits for the GIL, where there is one.
+/// Calls `f` attached to the interpreter. Waits for the GIL, where there is one; that others have it is not held against the
+/// application.
 pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
-    ATTACHMENT.with(|_| Python::attach(f))
+    let turn = Turn::wait();
+    ATTACHMENT.with(|_| {
+        Python::attach(|py| {
+            drop(turn);
+            f(py)
+        })
+    })
 }
 
 /// A server begins to have threads.

@@ -1,8 +1,9 @@
 //! `wsgi.input`.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use memchr::memchr;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -21,8 +22,8 @@ pub(crate) struct Input {
 }
 
 enum Source {
-    /// All there.
-    Whole(Mutex<Cursor<Bytes>>),
+    /// All there, what has been read cut off.
+    Whole(Mutex<Bytes>),
     /// On its way. The lock is taken without the GIL only, since its holder waits for the client.
     Arriving(Mutex<BufReader<RequestBody>>),
 }
@@ -32,7 +33,7 @@ impl Input {
     pub(crate) fn of(request: &mut Request) -> Self {
         let mut body = request.take_body();
         let source = if body.is_whole() {
-            Source::Whole(Mutex::new(Cursor::new(body.read_whole(usize::MAX).unwrap_or_default())))
+            Source::Whole(Mutex::new(body.read_whole(usize::MAX).unwrap_or_default()))
         } else {
             Source::Arriving(Mutex::new(BufReader::with_capacity(READ_BUFFER_BYTES, body)))
         };
@@ -44,19 +45,30 @@ impl Input {
         *lock(&self.failure)
     }
 
-    fn read_with<'py>(
+    /// Takes up to `limit` bytes: of a whole body those that `part` counts, of an arriving one what `read` reads.
+    fn take<'py>(
         &self,
         py: Python<'py>,
+        limit: Option<i64>,
+        part: impl FnOnce(&[u8]) -> usize,
         read: impl FnOnce(&mut dyn BufRead, &mut Vec<u8>) -> io::Result<usize> + Send,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        let outcome = match &self.source {
-            Source::Whole(cursor) => read(&mut *lock(cursor), &mut bytes),
-            Source::Arriving(reader) => py.detach(|| read(&mut *lock(reader), &mut bytes)),
-        };
-        match outcome {
-            Ok(_) => Ok(PyBytes::new(py, &bytes)),
-            Err(error) => Err(self.fail(error)),
+        // Python's way to say "all" is a negative size, or none.
+        let limit = limit.and_then(|limit| u64::try_from(limit).ok()).unwrap_or(u64::MAX);
+        match &self.source {
+            Source::Whole(rest) => {
+                let mut rest = lock(rest);
+                let limited = &rest[..rest.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+                let length = part(limited);
+                let taken = rest.split_to(length);
+                drop(rest);
+                Ok(PyBytes::new(py, &taken))
+            }
+            Source::Arriving(reader) => {
+                let mut bytes = Vec::new();
+                let outcome = py.detach(|| read(&mut (&mut *lock(reader)).take(limit), &mut bytes));
+                outcome.map(|_| PyBytes::new(py, &bytes)).map_err(|error| self.fail(error))
+            }
         }
     }
 
@@ -76,13 +88,14 @@ impl Input {
     /// Reads `size` bytes, fewer only at the end; without a size, or with a negative one, all.
     #[pyo3(signature = (size=None, /))]
     fn read<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
-        self.read_with(py, |reader, bytes| reader.take(limit(size)).read_to_end(bytes))
+        self.take(py, size, <[u8]>::len, |reader, bytes| reader.read_to_end(bytes))
     }
 
     /// Reads up to the end of the line, or `size` bytes.
     #[pyo3(signature = (size=None, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<i64>) -> PyResult<Bound<'py, PyBytes>> {
-        self.read_with(py, |reader, bytes| reader.take(limit(size)).read_until(b'\n', bytes))
+        let line = |rest: &[u8]| memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        self.take(py, size, line, |reader, bytes| reader.read_until(b'\n', bytes))
     }
 
     /// Reads the lines that are left; with a hint, no more lines once they have so many bytes.
@@ -112,11 +125,6 @@ impl Input {
         let line = self.readline(py, None)?;
         Ok((!line.as_bytes().is_empty()).then_some(line))
     }
-}
-
-/// Python's way to say "all" is a negative size, or none.
-fn limit(size: Option<i64>) -> u64 {
-    size.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

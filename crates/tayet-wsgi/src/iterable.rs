@@ -15,6 +15,12 @@ use crate::log::print_exception;
 /// Blocks up to this size are copied, which costs less than to hold them.
 const MAX_COPIED_BLOCK_BYTES: usize = 16 * 1024;
 
+/// Blocks up to this size are sent without leaving the GIL where the client takes them at once: some microseconds each.
+const MAX_SMALL_BLOCK_BYTES: usize = 8 * 1024;
+
+/// So much is sent before others may have the GIL. Python itself changes threads every 5 ms, but not in iterators written in C.
+const MAX_HELD_BYTES: usize = 64 * 1024;
+
 /// What an application has returned, to be closed exactly once: when it is used up, or dropped before.
 pub(crate) struct Iterable {
     object: Py<PyAny>,
@@ -75,30 +81,50 @@ impl Iterable {
         left: u64,
         out: &mut BodyWriter<'_>,
     ) -> io::Result<()> {
-        let sent = self.send_all(first, left, out);
+        let sent = self.send_all(first, &mut Wire { out, left });
         attached(|py| self.close(py));
         sent
     }
 
-    fn send_all(&mut self, first: PyBackedBytes, mut left: u64, out: &mut BodyWriter<'_>) -> io::Result<()> {
-        let mut next = Some(first);
-        while let Some(block) = next {
-            let bytes = &block[..block.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-            out.write_all(bytes)?;
-            out.flush()?;
-            left -= bytes.len() as u64;
-            if left == 0 {
-                break;
+    fn send_all(&mut self, first: PyBackedBytes, wire: &mut Wire<'_, '_>) -> io::Result<()> {
+        let mut large = Some(first);
+        loop {
+            if let Some(block) = &large {
+                wire.write(block)?;
             }
-            next = attached(|py| {
-                drop(block);
-                self.next(py).map(|block| block.map(PyBackedBytes::from)).map_err(|error| {
-                    print_exception(py, "the application failed amid its answer", &error);
-                    io::Error::other("the application failed")
-                })
+            wire.out.flush()?;
+            let next = attached(|py| {
+                drop(large.take());
+                self.send_small(py, wire)
             })?;
+            large = match next {
+                Next::End => return Ok(()),
+                Next::Flush => None,
+                Next::Large(block) => Some(block),
+            };
         }
-        Ok(())
+    }
+
+    /// Sends blocks without leaving the GIL, for as long as they are small and the client takes them at once: to leave and take
+    /// it costs more than that.
+    fn send_small(&mut self, py: Python<'_>, wire: &mut Wire<'_, '_>) -> io::Result<Next> {
+        let mut sent_bytes = 0;
+        while wire.left > 0 {
+            let block = self.next(py).map_err(|error| {
+                print_exception(py, "the application failed amid its answer", &error);
+                io::Error::other("the application failed")
+            })?;
+            let Some(block) = block else { return Ok(Next::End) };
+            sent_bytes += block.as_bytes().len();
+            if block.as_bytes().len() > MAX_SMALL_BLOCK_BYTES {
+                return Ok(Next::Large(block.into()));
+            }
+            wire.write(block.as_bytes())?;
+            if !wire.out.flush_now()? || sent_bytes > MAX_HELD_BYTES {
+                return Ok(Next::Flush);
+            }
+        }
+        Ok(Next::End)
     }
 
     /// Tells the application that its iterable is done with.
@@ -123,6 +149,30 @@ impl Drop for Iterable {
             attached(|py| self.close(py));
         }
     }
+}
+
+/// Where the blocks go.
+struct Wire<'a, 'b> {
+    out: &'a mut BodyWriter<'b>,
+    /// Bytes that the application's `Content-Length` leaves room for.
+    left: u64,
+}
+
+impl Wire<'_, '_> {
+    /// Writes a block, or as much of it as there is room for.
+    fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        let bytes = &block[..block.len().min(usize::try_from(self.left).unwrap_or(usize::MAX))];
+        self.left -= bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+}
+
+/// What is to be done without the GIL.
+enum Next {
+    End,
+    /// Waiting for the client, or letting others have the GIL.
+    Flush,
+    Large(PyBackedBytes),
 }
 
 /// The blocks of a list.

@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -61,7 +60,7 @@ impl WebSocketHandler for Listener {
     fn on_message(&self, socket: &tayet::WebSocket, message: Message) {
         match &self.ear {
             Ear::Inbox(inbox) => inbox.put(socket, message),
-            Ear::Callbacks(callbacks) => call(|py| {
+            Ear::Callbacks(callbacks) => attached(|py| {
                 let Some((this, on_message)) = message_callback(py, callbacks) else { return };
                 let called = on_message.call1((this, to_python(py, &message)));
                 if let Err(error) = called {
@@ -77,7 +76,7 @@ impl WebSocketHandler for Listener {
             Ear::Callbacks(callbacks) => {
                 let callbacks = callbacks.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let Some(Callbacks { socket: this, on_close, on_message }) = callbacks else { return };
-                call(|py| {
+                attached(|py| {
                     this.get().note_closed(closed);
                     if let Some(on_close) = on_close
                         && let Err(error) = on_close.call1(py, (&this, closed.code(), closed.reason()))
@@ -105,15 +104,6 @@ pub(crate) fn failed(py: Python<'_>, socket: &tayet::WebSocket, error: &PyErr) {
         print_exception(py, "the application failed with a WebSocket", error);
     }
     socket.close(CloseCode::INTERNAL_ERROR, "the application failed");
-}
-
-/// Calls Python; that others have it is not held against the application.
-fn call(f: impl FnOnce(Python<'_>)) {
-    let asked = Instant::now();
-    attached(|py| {
-        tayet::excuse_wait(asked.elapsed());
-        f(py);
-    });
 }
 
 fn message_callback<'py>(

@@ -30,6 +30,10 @@ const THREADS_END_TIMEOUT_MS: u64 = 1_000;
 /// Calls for WebSockets that there may be at once, unless the user says otherwise.
 const DEFAULT_WEBSOCKET_THREADS: usize = 512;
 
+/// Up to which size a body is waited for before the application is called, unless the user says otherwise: as much as would
+/// wait for an application that reads one slowly. Calls with the whole of their body need no thread to wait for it.
+const DEFAULT_STREAM_THRESHOLD_BYTES: usize = 256 * 1024;
+
 /// A server of one application, on sockets that listen already.
 ///
 /// It is `tayet.serve` and the command that people use; this is what they are made of.
@@ -225,7 +229,9 @@ fn mount(router: Router, prefix: &str, directory: &str) -> PyResult<Router> {
 
 fn config(variables: Vec<(String, String)>, settings: &[(String, String)]) -> PyResult<Config> {
     let wrong = |error: ConfigError| PyValueError::new_err(error.to_string());
-    let config = Config::new().with_variables(variables).map_err(wrong)?;
+    let threshold = DEFAULT_STREAM_THRESHOLD_BYTES.to_string();
+    let config = Config::new().with("stream_threshold_bytes", &threshold).map_err(wrong)?;
+    let config = config.with_variables(variables).map_err(wrong)?;
     settings.iter().try_fold(config, |config, (name, value)| config.with(name, value)).map_err(wrong)
 }
 

@@ -132,8 +132,8 @@ pub use tayet_engine::{
     DEFAULT_MAX_THREADS, Detached, Event, EventStream, ExecutionModel, Histogram, InvalidAddress,
     InvalidExecutionModel, InvalidIoDriver, InvalidLimit, IoDriver, Limits, Message, MetricsSnapshot,
     PeerAddress, Pin, Publication, Refusal, Replay, Request, RequestBody, RequestBuilder, Responder,
-    Response, RouteMetrics, SendError, SendPolicy, Text, TopicError, TopicLimits, Topics, WebSocket,
-    WebSocketError, WebSocketHandler, excuse_wait, websocket,
+    Response, RouteMetrics, SendError, SendPolicy, Text, TopicError, TopicLimits, Topics, Turn, WebSocket,
+    WebSocketError, WebSocketHandler, websocket,
 };
 
 pub use config::{Config, ConfigError};

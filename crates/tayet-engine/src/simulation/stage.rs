@@ -90,7 +90,7 @@ impl Stage {
         let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
         let mut shared = share(&config, &drivers, Arc::new(application));
         shared.pool = imagined_pool(config.execution, &config.limits);
-        shared.clock.simulated = Some(Box::new({
+        shared.clock.simulated = Some(Arc::new({
             let net = net.clone();
             move || net.now()
         }));

@@ -4,21 +4,41 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tayet_engine::{
-    Address, Body, BodyPart, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver, Limits, Match,
-    Pin, Request, Response, Route, RouteId, Service,
+    Address, Body, BodyError, BodyPart, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver,
+    Limits, Match, Pin, Request, RequestBody, Response, Route, RouteId, Service,
 };
 
 /// Routes by path; each shows one way to answer.
 pub(crate) struct Sample;
 
-const PATHS: [&str; 16] = [
-    "/", "/sleep", "/echo", "/upload", "/panic", "/defer", "/chunks", "/timeout", "/large", "/arrival",
-    "/huge", "/endless", "/hours", "/nap", "/file", "/parts",
+const PATHS: [&str; 18] = [
+    "/",
+    "/sleep",
+    "/echo",
+    "/upload",
+    "/panic",
+    "/defer",
+    "/chunks",
+    "/timeout",
+    "/large",
+    "/arrival",
+    "/huge",
+    "/endless",
+    "/hours",
+    "/nap",
+    "/file",
+    "/parts",
+    "/sum",
+    "/sum-in-time",
 ];
+
+/// How many bodies of `/sum` and `/sum-in-time` broke off.
+pub(crate) static BROKEN_OFF: AtomicUsize = AtomicUsize::new(0);
 
 impl Service for Sample {
     fn routes(&self) -> Vec<Route> {
@@ -26,11 +46,11 @@ impl Service for Sample {
             label: (*path).to_owned(),
             body: match *path {
                 "/echo" => BodyUse::Buffered,
-                "/upload" => BodyUse::Streamed,
+                "/upload" | "/sum" | "/sum-in-time" => BodyUse::Streamed,
                 _ => BodyUse::Adaptive,
             },
             pin: (*path == "/nap").then_some(Pin::Inline),
-            timeout_ms: (*path == "/timeout").then_some(100),
+            timeout_ms: ["/timeout", "/sum-in-time"].contains(path).then_some(100),
             ..Route::default()
         };
         PATHS.iter().map(route).collect()
@@ -63,6 +83,16 @@ impl Service for Sample {
                     }
                 }
             }
+            "/sum" | "/sum-in-time" => {
+                let room = request.query().map_or(4_096, |bytes| bytes.parse().unwrap());
+                match sum_of(request.stream(), room) {
+                    Ok(sum) => Response::new(sum.to_string()),
+                    Err(error) => {
+                        BROKEN_OFF.fetch_add(1, Ordering::SeqCst);
+                        Response::new(error.to_string()).with_status(error.status())
+                    }
+                }
+            }
             "/panic" => panic!("as asked"),
             "/defer" => {
                 let responder = request.defer();
@@ -83,14 +113,9 @@ impl Service for Sample {
                 Response::new("too late")
             }
             "/arrival" => {
-                let mut part = [0; 64];
-                let first = request.stream().read_some(&mut part).unwrap();
+                let is_whole = request.stream().is_whole();
                 std::io::copy(request.stream(), &mut std::io::sink()).unwrap();
-                Response::new(if request.content_length() == Some(first as u64) {
-                    "whole"
-                } else {
-                    "arriving"
-                })
+                Response::new(if is_whole { "whole" } else { "arriving" })
             }
             "/huge" => Response::new(vec![b'x'; 64 << 20]),
             "/file" => Response::new(Body::from_file(Arc::clone(&FILE), 0..FILE_BYTES as u64)),
@@ -112,6 +137,26 @@ impl Service for Sample {
             _ => Response::new("hello"),
         }
     }
+}
+
+/// Reads a body with so much room; its bytes are summed up so that it shows if one is lost, doubled or in the wrong place.
+fn sum_of(body: &mut RequestBody, room: usize) -> Result<u64, BodyError> {
+    let (mut sum, mut part) = (0, vec![0; room]);
+    loop {
+        match body.read_some(&mut part)? {
+            0 => return Ok(sum),
+            count => sum = part[..count].iter().fold(sum, add),
+        }
+    }
+}
+
+/// What `/sum` answers to these bytes.
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, add)
+}
+
+fn add(sum: u64, byte: &u8) -> u64 {
+    sum.wrapping_mul(31).wrapping_add(u64::from(*byte))
 }
 
 /// The length of what `/file` answers: more than the kernel takes of a client that reads nothing.

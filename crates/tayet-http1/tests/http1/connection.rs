@@ -52,6 +52,18 @@ fn a_body_of_known_length_ends_without_further_input() {
 }
 
 #[test]
+fn bytes_that_somebody_else_receives_count_as_the_body() {
+    let mut connection = Connection::default();
+    receive_head(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    assert_eq!(connection.receive_body(&mut &b"h"[..]), Ok(Some(BodyEvent::Data(b"h"))));
+    connection.skip_body(3);
+    assert_eq!(connection.body_remaining(), Some(1));
+    connection.skip_body(1);
+    assert!(!connection.is_receiving_body());
+    receive_head(&mut connection, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+}
+
+#[test]
 fn a_chunked_body_has_no_known_rest() {
     let mut connection = Connection::new();
     receive_head(&mut connection, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");

@@ -181,6 +181,27 @@ fn a_crash_while_it_is_removed_never_leaves_a_lie() {
 }
 
 #[test]
+fn what_is_to_be_removed_goes_though_the_disk_is_full() {
+    let mut removals_without_room = 0;
+    with_each_fault(faults::Faults::fill_up_after, |full, directory| {
+        let calm = store(directory, Fsync::Never);
+        let upload_ = sequence(length());
+        let id = upload_.id;
+        upload(&calm, upload_, false).unwrap();
+        if Terminate::terminate(full, id).is_err() {
+            return;
+        }
+        assert_eq!(names(directory), [""; 0]);
+        let after = store(directory, Fsync::Never).open(id).map(drop).unwrap_err();
+        match after {
+            StoreError::NotFound => removals_without_room += 1,
+            error => assert!(matches!(error, StoreError::Gone { .. }), "{error}"),
+        }
+    });
+    assert!(removals_without_room > 0, "there always was room to say that it is gone");
+}
+
+#[test]
 fn a_file_that_is_there_is_never_replaced() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("cloth.txt"), "somebody else's").unwrap();
