@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import threading
@@ -18,7 +17,6 @@ from arena import POLL_INTERVAL_S, ROOT, START_TIMEOUT_S, STOP_TIMEOUT_S
 TOOLS = ROOT / "target" / "tools" / "bin"
 FERRETDB = Path(os.environ.get("TAYET_FERRETDB", TOOLS / "ferretdb"))
 TOXIPROXY = TOOLS / "toxiproxy"
-MONGOD = os.environ.get("TAYET_MONGOD") or shutil.which("mongod")
 
 REQUEST_TIMEOUT_S = 10
 

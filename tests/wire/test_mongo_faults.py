@@ -20,7 +20,7 @@ FOREVER_MS = 600_000
 #: Enough that a request which needs no database comes first, however busy the machine.
 LATENCY_MS = 2_000
 #: As many queries as there may be: a connection each, and those that wait for one.
-MAX_QUERIES = 100 + 100
+MAX_QUERIES = 100 + 300
 #: What so many clients and their failures may cost; a queue of a few thousand requests would cost more.
 MAX_GROWTH_KIB = 48 * 1024
 

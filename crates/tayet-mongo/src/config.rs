@@ -20,7 +20,8 @@ pub struct MongoConfig {
     /// Most connections to each server. Default: as many as handlers can run at the same time, but at most
     /// [`MAX_FOLLOWING_CONNECTIONS`].
     pub max_connections: Option<u32>,
-    /// Most queries that wait for a connection; past it they are refused (503). Default: 100.
+    /// Most queries that wait for a connection; past it they are refused (503). Default: 300, which with the connections leaves
+    /// a server some hundred of its 512 threads for requests that need no database.
     pub max_waiting_queries: usize,
     /// How long a query may take, its wait for a connection included, where the request has no earlier deadline. Default:
     /// 10,000 ms.
@@ -43,7 +44,7 @@ impl Default for MongoConfig {
     fn default() -> Self {
         Self {
             max_connections: None,
-            max_waiting_queries: 100,
+            max_waiting_queries: 300,
             query_timeout_ms: 10_000,
             connect_timeout_ms: 2_000,
             server_selection_timeout_ms: 2_000,
