@@ -38,6 +38,7 @@ const LAYERS: &[(&str, Layer)] = &[
     ("tayet-wsgi", Layer::Product),
     ("tayet-cli", Layer::Command),
     ("tayet-testkit", Layer::Testkit),
+    ("tayet-bench", Layer::Testkit),
     ("xtask", Layer::Chores),
 ];
 

@@ -6,8 +6,8 @@ use tracing_subscriber::EnvFilter;
 
 /// The variable that chooses what is logged, such as `info` or `tayet_engine=debug`.
 const VARIABLE: &str = "TAYET_LOG";
-/// What is logged where it does not say: what goes wrong, and that the server shuts down.
-const DEFAULT: &str = "warn,tayet::server=info";
+/// What is logged where it does not say: what goes wrong, what drives the sockets, and that the server shuts down.
+const DEFAULT: &str = "warn,tayet::server=info,tayet_net::io_driver=info";
 
 /// Logs to the standard error from here on.
 pub(crate) fn start() {

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+#[cfg(all(test, not(loom)))]
+use crate::span::Span;
 use crate::sync::{Mutex, lock};
 use crate::{Histogram, MetricsSnapshot, RouteMetrics};
 
@@ -47,7 +49,9 @@ pub(crate) struct Shard {
     pub(crate) messages_received: Counter,
 }
 
+/// Those of the loops lie side by side in memory, and so have lines of their own.
 #[derive(Debug)]
+#[repr(align(128))]
 struct RouteCounters {
     statuses: [Counter; COMMON_STATUSES.len()],
     rare_statuses: Mutex<BTreeMap<u16, u64>>,
@@ -78,6 +82,12 @@ impl Shard {
             sessions_failed: Counter::default(),
             messages_received: Counter::default(),
         }
+    }
+
+    /// Where it is written.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn spans(&self) -> [Span; 2] {
+        [Span::of(self), Span::of(&*self.routes)]
     }
 
     /// A request of route `route` has its answer.

@@ -31,6 +31,9 @@ mod home;
 mod interim;
 mod limits;
 mod mailbox;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod measured;
 mod metrics;
 mod monitor;
 mod opening;
@@ -53,6 +56,8 @@ mod shared;
 #[cfg(all(test, not(loom)))]
 mod simulation;
 mod slot;
+#[cfg(all(test, not(loom)))]
+mod span;
 mod streaming;
 mod sync;
 mod topics;

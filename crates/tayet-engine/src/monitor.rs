@@ -10,6 +10,8 @@ use crate::event_loop::Loop;
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
+#[cfg(all(test, not(loom)))]
+use crate::span::Span;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::worker;
 
@@ -33,8 +35,8 @@ pub(crate) struct Monitor {
     is_stopping: AtomicBool,
 }
 
-/// One loop, watched. On a cache line of its own, since its thread writes here every turn.
-#[repr(align(64))]
+/// One loop, watched. On cache lines of its own, since its thread writes here every turn.
+#[repr(align(128))]
 struct Watch {
     is_awake: AtomicBool,
     driving: Mutex<Option<Driving>>,
@@ -73,6 +75,12 @@ impl Monitor {
     /// The loop is about to wait.
     pub(crate) fn loop_sleeps(&self, index: usize) {
         self.posts[index].is_awake.store(false, Ordering::Relaxed);
+    }
+
+    /// Where a loop's thread writes.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn span(&self, index: usize) -> Span {
+        Span::of(&self.posts[index])
     }
 
     pub(crate) fn stop(&self) {

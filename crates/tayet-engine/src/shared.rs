@@ -74,3 +74,63 @@ impl Shared {
         self.is_shutting_down.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use tayet_net::IoDriver;
+
+    use super::*;
+    use crate::engine::share;
+    use crate::event_loop::Loop;
+    use crate::slot::Slot;
+    use crate::span::{LINES_BYTES, Span};
+    use crate::{EngineConfig, Head, Match, Request, Response, Route};
+
+    struct TwoRoutes;
+
+    impl Service for TwoRoutes {
+        fn routes(&self) -> Vec<Route> {
+            vec![Route::default(), Route::default()]
+        }
+
+        fn find(&self, _: &Head) -> Match {
+            Match::default()
+        }
+
+        fn call(&self, _: &mut Request) -> Response {
+            Response::new("")
+        }
+    }
+
+    /// Where a loop writes for its requests.
+    fn spans(shared: &Shared, index: usize) -> Vec<Span> {
+        let home = &*shared.homes[index];
+        let mut spans = vec![Span::of(home), Span::of(&*home.mailbox), shared.monitor.span(index)];
+        spans.extend(shared.shards[index].spans());
+        spans
+    }
+
+    #[test]
+    fn threads_lend_their_loops_away_on_lines_of_their_own() {
+        assert!(
+            align_of::<Slot<Loop>>() >= LINES_BYTES && align_of::<CachePadded<Mutex<()>>>() >= LINES_BYTES
+        );
+    }
+
+    #[test]
+    fn loops_write_to_no_cache_line_of_another() {
+        const LOOPS: usize = 4;
+        let drivers = IoDriver::Epoll.open(LOOPS).unwrap();
+        let shared = share(&EngineConfig::default(), &drivers, Arc::new(TwoRoutes));
+        let mut all: Vec<_> = (0..LOOPS)
+            .flat_map(|index| spans(&shared, index).into_iter().map(move |span| (span, index)))
+            .collect();
+        all.push((Span::of(&shared.open_connections), LOOPS));
+        for (span, owner) in &all {
+            assert!(span.begins_lines(), "of {owner}: {span:?}");
+            let neighbour =
+                all.iter().find(|(other, theirs)| theirs != owner && span.shares_lines_with(other));
+            assert!(neighbour.is_none(), "of {owner}: {span:?}, beside {neighbour:?}");
+        }
+    }
+}

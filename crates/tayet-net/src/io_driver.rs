@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
+use crate::io_choice::IoChoice;
 use crate::{Driver, Epoll, IoUring};
 
 /// How the sockets of a server are driven.
@@ -26,7 +27,8 @@ use crate::{Driver, Epoll, IoUring};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoDriver {
-    /// What serves best, as far as measured: epoll. The default.
+    /// What serves best, as far as measured: epoll. The default. Whether io_uring were to be had is looked at all the same, and
+    /// said in the log, but where a seccomp filter might end who asks.
     #[default]
     Auto,
     /// Epoll, which every kernel has.
@@ -36,13 +38,14 @@ pub enum IoDriver {
 }
 
 impl IoDriver {
-    /// Gives `count` drivers with no connections, all of one kind.
+    /// Gives `count` drivers with no connections, all of one kind. One line of the log (`info`) says which, and why.
     ///
     /// # Errors
     ///
     /// When the process is out of descriptors, or [`IoDriver::IoUring`] was asked for and the kernel has none to give; the
     /// message says why.
     pub fn open(self, count: usize) -> io::Result<Vec<Box<dyn Driver>>> {
+        tracing::info!("{}", IoChoice::of(self));
         let epoll = || Ok(Box::new(Epoll::new()?) as Box<dyn Driver>);
         let io_uring = || Ok(Box::new(IoUring::new()?) as Box<dyn Driver>);
         match self {

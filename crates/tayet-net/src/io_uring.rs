@@ -19,8 +19,10 @@
 //! call a connection to register it. Sending without a copy: over the loopback interface the kernel copies all the same, and
 //! there was no other to find a size with. Waking by a message from ring to ring: workers have no ring, and an eventfd serves.
 
+mod abilities;
 mod operation;
 mod source;
+mod surroundings;
 mod sys;
 mod unavailable;
 
@@ -36,6 +38,7 @@ use rustix::net::{self, Shutdown};
 
 use self::operation::{Epoch, Operation};
 use self::source::{Held, Sending, Source};
+pub(crate) use self::surroundings::Surroundings;
 use self::sys::{Event, Filled, Ring};
 #[cfg(test)]
 pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};

@@ -9,6 +9,7 @@ mod driver;
 #[cfg(test)]
 mod driver_tests;
 mod epoll;
+mod io_choice;
 mod io_driver;
 mod io_uring;
 mod listener;

@@ -19,7 +19,9 @@ use io_uring::{cqueue, opcode, squeue};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 
+use super::abilities::Abilities;
 use super::operation::{Epoch, Operation};
+use super::surroundings::Surroundings;
 use super::unavailable::Unavailable;
 use crate::Outgoing;
 
@@ -96,20 +98,23 @@ impl Ring {
     }
 
     fn open_here() -> Result<Self, Unavailable> {
-        let ring = io_uring::IoUring::builder()
+        let refused =
+            |what| move |error| Unavailable::from_refusal(error, what, &Surroundings::of_current_thread());
+        let ring: io_uring::IoUring = io_uring::IoUring::builder()
             .setup_cqsize(COMPLETIONS)
             .setup_submit_all()
             .setup_coop_taskrun()
             .build(SUBMISSIONS)
-            .map_err(|error| Unavailable::from_setup(error, sysctl().as_deref()))?;
-        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
-            return Err(Unavailable::TooOld { missing: "waiting with a time-out" });
-        }
+            .map_err(refused("cooperative task running"))?;
         let mut probe = io_uring::Probe::new();
-        ring.submitter().register_probe(&mut probe).map_err(Unavailable::Other)?;
-        // Receiving in many shots has no sign of its own; it came with this operation, in Linux 6.0.
-        if !probe.is_supported(opcode::SendZc::CODE) {
-            return Err(Unavailable::TooOld { missing: "receiving in many shots" });
+        ring.submitter().register_probe(&mut probe).map_err(refused("list of its operations"))?;
+        let abilities = Abilities {
+            waits_with_timeout: ring.params().is_feature_ext_arg(),
+            keeps_completions: ring.params().is_feature_nodrop(),
+            knows_operation: &|code| probe.is_supported(code),
+        };
+        if let Some(missing) = abilities.missing() {
+            return Err(Unavailable::TooOld { missing });
         }
         let buffers = Buffers::new().map_err(Unavailable::Other)?;
         // SAFETY: the address is of live memory for RECEIVE_BUFFERS entries, which is freed only after the kernel has let
@@ -122,7 +127,9 @@ impl Ring {
                 0,
             )
         }
-        .map_err(|_| Unavailable::TooOld { missing: "rings of buffers" })?;
+        .map_err(refused("rings of buffers"))?;
+        // Nothing is submitted yet: whether this may be called at all is to be known now.
+        ring.submit().map_err(refused("way to be entered"))?;
         Ok(Self {
             ring,
             buffers,
@@ -412,10 +419,4 @@ fn checked(result: i32) -> Result<i32, Errno> {
 /// Whether an enter only ended early: the time was up, a signal came, or completions must be taken first.
 fn is_passing(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::TIME | Errno::INTR | Errno::BUSY))
-}
-
-/// The setting by which administrators turn io_uring off.
-fn sysctl() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?;
-    Some(text.trim().to_owned())
 }
