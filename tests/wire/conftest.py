@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from arena import ARENA, TAYET, Server
+from database import Database
 from peer import Peer
 from places import CREDENTIALS, Bucket, Directory, running_bucket
 
@@ -54,6 +55,14 @@ def start_tayet() -> Iterator[Callable[..., Server]]:
 
     yield start
     stop_all(servers)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """FerretDB, shared by a module's tests: each has offices of its own."""
+    database = Database(tmp_path_factory.mktemp("ferretdb"))
+    yield database
+    database.stop()
 
 
 @pytest.fixture

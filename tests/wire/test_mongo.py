@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,14 +26,6 @@ HARD_STRINGS = [
     "$set: {a.b: 1}",
     "",
 ]
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """FerretDB, shared by all tests: each has offices of its own."""
-    database = Database(tmp_path_factory.mktemp("ferretdb"))
-    yield database
-    database.stop()
 
 
 @pytest.fixture
@@ -158,6 +148,17 @@ def test_what_is_there_already_is_a_conflict(server: Server) -> None:
     while (same_name := ask(server, "POST", "/mongo/office", office(tenantId=there["tenantId"]))).status == 201:
         assert ask(server, "DELETE", same_name.get("location")).status == 204
     assert same_name.status == 409 and detail(same_name), same_name
+
+
+def test_a_name_that_another_has_is_a_conflict(server: Server) -> None:
+    tenant = new_id()
+    _, there = (add(server, office(tenantId=tenant, name=name)) for name in ("Mill", "Loom"))
+    path = f"/mongo/office/{there['_id']}"
+    # The index that forbids it is made behind the first query.
+    while (renamed := ask(server, "PUT", path, there | {"name": "Mill"})).status == 200:
+        assert ask(server, "PUT", path, there).status == 200
+    assert renamed.status == 409 and detail(renamed), renamed
+    assert json.loads(server.get(path)) == there
 
 
 @pytest.mark.parametrize(

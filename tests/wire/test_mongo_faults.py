@@ -38,13 +38,6 @@ FAULTS: dict[str, Callable[[Wire], None]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    database = Database(tmp_path_factory.mktemp("ferretdb"))
-    yield database
-    database.stop()
-
-
 @pytest.fixture
 def wire(database: Database) -> Iterator[Wire]:
     """A way to the database that a test may break."""

@@ -211,7 +211,7 @@ def test_figures_for_prometheus(start: Start) -> None:
 def test_many_uploads_at_once_take_little_memory(start: Start, place: Place) -> None:
     """All of them have sent a part, more than fits into any buffer, when the memory is looked at."""
     count, part = 256, bytes(512 * 1024)
-    server = start("--fsync", "never", min_receive_rate_bytes_per_second=0, stream_buffer_bytes=64 * 1024)
+    server = start("--fsync", "never", min_receive_rate_bytes_per_second=0)
     idle_kib = server.memory_kib("VmRSS")
     peers = [server.connect() for _ in range(count)]
     try:

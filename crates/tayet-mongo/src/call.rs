@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use tayet::ClientWatch;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 use crate::admission::Ticket;
 use crate::{MongoError, MongoErrorKind, Result};
 
-/// How often somebody who waits looks whether its client is still there.
-const CLIENT_CHECK_MS: u64 = 50;
+/// When somebody who waits first looks whether its client is still there. Each look costs a switch of threads, so that they
+/// come ever more rarely, up to [`MAX_CLIENT_CHECK_MS`].
+const FIRST_CLIENT_CHECK_MS: u64 = 50;
+const MAX_CLIENT_CHECK_MS: u64 = 400;
 
 /// How long the driver has to end by itself what nobody waits for any longer. Then it is made to: its connection may never
 /// answer. 10 s: twice what its own look at a server that has gone silent takes.
@@ -56,36 +59,54 @@ pub(crate) fn wait_for<T: Send + 'static>(
     let ticket = Arc::new(ticket);
     let (sender, receiver) = sync_channel(1);
     let with_the_driver = Arc::clone(&ticket);
-    runtime.spawn(async move {
-        let result = tokio::time::timeout(left + DRIVER_GRACE, work).await;
-        let result = result.unwrap_or_else(|_| Err(MongoError::of_kind(MongoErrorKind::TimedOut)));
+    let task = runtime.spawn(async move {
+        let result = work.await;
         with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
         drop(with_the_driver);
         // Whoever asked may have given up.
         let _ = sender.send(result);
     });
-    let result = receive(&receiver, patience, Instant::now() + left);
-    if result.as_ref().is_err_and(|error| error.kind() == MongoErrorKind::TimedOut) {
-        ticket.given_up();
+    match receive(&receiver, patience, Instant::now() + left) {
+        Ok(result) => result,
+        Err(kind) => {
+            if kind == MongoErrorKind::TimedOut {
+                ticket.given_up();
+            }
+            runtime.spawn(end(task, ticket));
+            Err(MongoError::of_kind(kind))
+        }
     }
-    result
 }
 
-fn receive<T>(receiver: &Receiver<Result<T>>, patience: &Patience, due: Instant) -> Result<T> {
+/// Sees to it that what nobody waits for ends.
+async fn end(mut task: JoinHandle<()>, ticket: Arc<Ticket>) {
+    if tokio::time::timeout(DRIVER_GRACE, &mut task).await.is_err() {
+        ticket.given_up();
+        task.abort();
+    }
+}
+
+/// The driver's answer, or why it is not waited for any longer.
+fn receive<T>(
+    receiver: &Receiver<Result<T>>,
+    patience: &Patience,
+    due: Instant,
+) -> Result<Result<T>, MongoErrorKind> {
+    let mut check = Duration::from_millis(FIRST_CLIENT_CHECK_MS);
     loop {
         let left = due.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left.min(Duration::from_millis(CLIENT_CHECK_MS))) {
-            Ok(result) => return result,
+        match receiver.recv_timeout(left.min(check)) {
+            Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(MongoError::because(MongoErrorKind::Failed, "the driver has panicked"));
+                return Ok(Err(MongoError::because(MongoErrorKind::Failed, "the driver has panicked")));
             }
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                return Err(MongoError::of_kind(MongoErrorKind::TimedOut));
-            }
+            Err(RecvTimeoutError::Timeout) if left <= check => return Err(MongoErrorKind::TimedOut),
             Err(RecvTimeoutError::Timeout) if patience.is_client_gone() => {
-                return Err(MongoError::of_kind(MongoErrorKind::ClientGone));
+                return Err(MongoErrorKind::ClientGone);
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                check = (check * 2).min(Duration::from_millis(MAX_CLIENT_CHECK_MS));
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use mongodb::bson::{RawDocumentBuf, deserialize_from_slice};
+use mongodb::bson::{Document, RawDocument, RawDocumentBuf, deserialize_from_slice};
+use mongodb::options::FindOptions;
 use mongodb::raw_batch_cursor::{RawBatch, RawBatchCursor, SessionRawBatchCursor};
 use serde::de::DeserializeOwned;
 
@@ -62,20 +63,48 @@ impl<T: DeserializeOwned> Iterator for Cursor<T> {
 }
 
 impl Batches {
-    pub(crate) async fn fetch(mut self) -> Result<Fetched> {
-        let batch = match &mut self {
+    /// What the driver finds, in the session if there is one.
+    pub(crate) async fn find(
+        documents: &mongodb::Collection<RawDocumentBuf>,
+        filter: Document,
+        options: FindOptions,
+        session: Option<Arc<Session>>,
+    ) -> Result<Self> {
+        let find = documents.find(filter).with_options(options);
+        // Their futures are large, and would be copied with what is around them: in boxes they stay where they are.
+        Ok(match session {
+            None => Self::Plain(Box::pin(find.batch()).await?),
+            Some(session) => {
+                let cursor = Box::pin(find.session(&mut *session.lock().await).batch()).await?;
+                Self::InSession(cursor, Arc::clone(&session))
+            }
+        })
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<RawBatch>> {
+        let batch = match self {
             Self::Plain(cursor) => cursor.next().await,
             Self::InSession(cursor, session) => cursor.stream(&mut *session.lock().await).next().await,
         };
-        let Some(batch) = batch.transpose()? else { return Ok((Vec::new(), None)) };
-        let documents = batch.doc_slices()?.into_iter().map(|document| {
-            let document = document?.as_document();
-            let none = || MongoError::because(MongoErrorKind::Data, "a batch of other things than documents");
-            document.map(ToOwned::to_owned).ok_or_else(none)
-        });
+        Ok(batch.transpose()?)
+    }
+
+    pub(crate) async fn fetch(mut self) -> Result<Fetched> {
+        let Some(batch) = self.next().await? else { return Ok((Vec::new(), None)) };
+        let documents = documents(&batch)?.map(|document| Ok(document?.to_owned()));
         let documents = documents.collect::<Result<_>>()?;
         Ok((documents, (!is_last(&batch)).then_some(self)))
     }
+}
+
+/// The first document of a batch, read where it lies.
+pub(crate) fn decode_first<T: DeserializeOwned>(batch: &RawBatch) -> Result<Option<T>> {
+    documents(batch)?.next().map(|document| decode(document?)).transpose()
+}
+
+fn documents(batch: &RawBatch) -> Result<impl Iterator<Item = Result<&RawDocument>>> {
+    let none = || MongoError::because(MongoErrorKind::Data, "a batch of other things than documents");
+    Ok(batch.doc_slices()?.into_iter().map(move |document| document?.as_document().ok_or_else(none)))
 }
 
 /// Whether the server has no more of it.
@@ -84,7 +113,7 @@ fn is_last(batch: &RawBatch) -> bool {
     id.is_ok_and(|id| id == 0)
 }
 
-pub(crate) fn decode<T: DeserializeOwned>(document: &RawDocumentBuf) -> Result<T> {
+pub(crate) fn decode<T: DeserializeOwned>(document: &RawDocument) -> Result<T> {
     Ok(deserialize_from_slice(document.as_bytes())?)
 }
 

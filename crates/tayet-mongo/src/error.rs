@@ -70,6 +70,7 @@ enum Cause {
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 mod code {
+    pub(super) const INTERNAL_ERROR: i32 = 1;
     pub(super) const FAILED_TO_PARSE: i32 = 9;
     pub(super) const UNAUTHORIZED: i32 = 13;
     pub(super) const AUTHENTICATION_FAILED: i32 = 18;
@@ -206,6 +207,7 @@ fn kind_of(error: &DriverError) -> MongoErrorKind {
         | DriverErrorKind::DnsResolve { .. }
         | DriverErrorKind::Shutdown => MongoErrorKind::Unavailable,
         DriverErrorKind::Command(error) if knows_no_transactions(error) => MongoErrorKind::Unsupported,
+        DriverErrorKind::Command(error) if takes_anothers_key(error) => MongoErrorKind::DuplicateKey,
         DriverErrorKind::Command(error) => kind_of_code(error.code),
         DriverErrorKind::Write(WriteFailure::WriteError(error)) => kind_of_code(error.code),
         DriverErrorKind::Write(WriteFailure::WriteConcernError(error)) => kind_of_code(error.code),
@@ -227,6 +229,11 @@ fn kind_of(error: &DriverError) -> MongoErrorKind {
 /// FerretDB does not know the field; a MongoDB without a replica set has a code of its own for it.
 fn knows_no_transactions(error: &CommandError) -> bool {
     error.code == code::FAILED_TO_PARSE && error.message.contains("startTransaction")
+}
+
+/// FerretDB has no code of its own for an update that a unique index forbids, and says what its SQLite said.
+fn takes_anothers_key(error: &CommandError) -> bool {
+    error.code == code::INTERNAL_ERROR && error.message.contains("UNIQUE constraint failed")
 }
 
 fn kind_of_code(code: i32) -> MongoErrorKind {

@@ -1,7 +1,6 @@
 //! What to find, and how.
 
 use std::fmt;
-use std::sync::Arc;
 
 use mongodb::bson::Document;
 use mongodb::options::{Collation, FindOptions, Hint};
@@ -93,14 +92,7 @@ impl<T: DeserializeOwned> Find<'_, T> {
         let Self { collection, filter, mut options } = self;
         let fetched = collection.run("find", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
-            let find = documents.find(filter).with_options(options);
-            let batches = match work.session {
-                None => Batches::Plain(find.batch().await?),
-                Some(session) => {
-                    let cursor = find.session(&mut *session.lock().await).batch().await?;
-                    Batches::InSession(cursor, Arc::clone(&session))
-                }
-            };
+            let batches = Batches::find(&documents, filter, options, work.session).await?;
             batches.fetch().await
         })?;
         Ok(Cursor::new(collection.db().clone(), fetched))

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use mongodb::bson::Bson;
 use mongodb::bson::oid::ObjectId;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tayet::{Problem, StatusCode};
 
 use super::writes_bson;
@@ -26,11 +28,25 @@ use super::writes_bson;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub ObjectId);
 
+/// How an identifier is written outside of the database.
+const TEXT_BYTES: usize = 24;
+
 impl Id {
     /// A new one, which nobody else has.
     #[expect(clippy::new_without_default, reason = "each is another, so none is a default")]
     pub fn new() -> Self {
         Self(ObjectId::new())
+    }
+
+    /// Does something with its text, for which nothing is allocated.
+    fn with_text<T>(self, act: impl FnOnce(&str) -> T) -> T {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; TEXT_BYTES];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0.bytes()) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        act(str::from_utf8(&text).expect("digits are ASCII"))
     }
 }
 
@@ -61,7 +77,7 @@ impl std::error::Error for InvalidId {
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.with_text(|text| f.pad(text))
     }
 }
 
@@ -91,16 +107,45 @@ impl From<Id> for Bson {
 
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if writes_bson::<S>() { self.0.serialize(serializer) } else { serializer.collect_str(&self.0) }
+        if writes_bson::<S>() {
+            self.0.serialize(serializer)
+        } else {
+            self.with_text(|text| serializer.serialize_str(text))
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Bson::deserialize(deserializer)? {
-            Bson::ObjectId(id) => Ok(Self(id)),
-            Bson::String(text) => text.parse().map_err(de::Error::custom),
-            _ => Err(de::Error::custom("an id is 24 hexadecimal digits")),
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_any(IdVisitor)
+        } else {
+            // What is read of a database: asked for its bytes, an identifier is not made a text first.
+            deserializer.deserialize_bytes(IdVisitor)
         }
+    }
+}
+
+struct IdVisitor;
+
+impl<'de> Visitor<'de> for IdVisitor {
+    type Value = Id;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id of 24 hexadecimal digits")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Id, E> {
+        let bytes = bytes.try_into().map_err(|_| E::invalid_length(bytes.len(), &self))?;
+        Ok(Id(ObjectId::from_bytes(bytes)))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Id, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    /// As extended JSON has it.
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Id, A::Error> {
+        ObjectId::deserialize(MapAccessDeserializer::new(map)).map(Id)
     }
 }
