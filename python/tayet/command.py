@@ -26,17 +26,23 @@ def main(arguments=None):
 
 def run(arguments):
     """Runs the command; returns its exit code."""
-    if "--version" in arguments:
+    line = options.CommandLine(arguments)
+    if line.says("help"):
+        from tayet.help import print_help
+
+        print_help()
+        return 0
+    if line.says("version"):
         import importlib.metadata
 
         print(f"tayet {importlib.metadata.version('tayet')}")
         return 0
-    switches, settings = options.read(arguments)
-    if switches.print_config:
+    settings = options.read(line)
+    if line.says("print_config"):
         print_config(settings)
         return 0
     enter_directory(settings)
-    if switches.check_config:
+    if line.says("check_config"):
         return check_config(settings)
     listeners = Listeners(settings.bind, settings.workers)
     try:

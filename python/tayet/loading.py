@@ -1,6 +1,5 @@
 """From ``module:app`` to the application."""
 
-import importlib
 import os
 import sys
 
@@ -32,7 +31,8 @@ def _import(name):
         wanted = name.removesuffix(".py").replace("/", ".") or "module"
         raise CommandError(f"{name!r} is no module's name; write {wanted}:app")
     try:
-        return importlib.import_module(name)
+        __import__(name)
+        return sys.modules[name]
     except ModuleNotFoundError as error:
         # A module that the application itself misses is the application's own error.
         if error.name and (name == error.name or name.startswith(error.name + ".")):

@@ -25,7 +25,8 @@ class MetricsPort:
 
     def __init__(self, address, workers):
         """``workers()`` gives the serving workers' names with their lines."""
-        self._listener, self._path = open_listener(address)
+        listener, self._path = open_listener(address)
+        self._listener = socket.socket(fileno=listener.detach())
         self._listener.setblocking(False)
         self._workers = workers
         self._readers = {}

@@ -4,7 +4,6 @@ What stands later in this list prevails: the default, the configuration file, th
 line (``--workers``).
 """
 
-import argparse
 import os
 
 from tayet.errors import CommandError
@@ -12,8 +11,6 @@ from tayet.errors import CommandError
 ENVIRONMENT_PREFIX = "TAYET_"
 # Variables that mean something of their own, and those of the engine that this command sets itself.
 OTHER_VARIABLES = {"TAYET_CONFIG", "TAYET_LOG", "TAYET_LISTEN", "TAYET_APP"}
-# Columns of --help where it is not written to a terminal.
-DEFAULT_HELP_WIDTH = 100
 # How long a worker that is to end still takes requests that are on their way to it.
 SHUTDOWN_GRACE_MS = 500
 
@@ -114,6 +111,15 @@ OPTIONS = (
     Option("set", (), "a setting of the engine, such as max_head_bytes=32768; may be repeated", "NAME=VALUE"),
 )
 BY_NAME = {option.name: option for option in OPTIONS}
+# What only the command line may say.
+COMMAND_OPTIONS = (
+    Option("config", "", "a configuration file, in TOML or Python", "FILE", short="-c"),
+    Option("check_config", False, "load everything, say what is wrong, and serve nothing"),
+    Option("print_config", False, "print the options that result, and serve nothing"),
+    Option("version", False, "print the version"),
+    Option("help", False, "print this", short="-h"),
+)
+BY_FLAG = {flag: option for option in (*COMMAND_OPTIONS, *OPTIONS) for flag in (option.flag, option.short) if flag}
 
 
 class Settings:
@@ -163,26 +169,69 @@ class Settings:
         return chosen
 
 
-def read(arguments):
-    """Reads the command line, with the environment and the configuration file behind it. Returns its switches, too."""
-    parsed = parser().parse_args(arguments)
+class CommandLine:
+    """What the command line says: the application, and options by their names, the values as texts."""
+
+    def __init__(self, arguments):
+        self.given = {}
+        rest = iter(arguments)
+        names = []
+        for argument in rest:
+            if argument == "--":
+                names += rest
+            elif argument.startswith("-"):
+                self._take(argument, rest)
+            else:
+                names.append(argument)
+        if len(names) > 1:
+            raise CommandError(f"{names[1]!r} is one too many: one application is served; --help tells more")
+        self.app = names[0] if names else ""
+
+    def says(self, name):
+        return self.given.get(name, False)
+
+    def _take(self, argument, rest):
+        if argument.startswith("--"):
+            flag, equals, value = argument.partition("=")
+        else:
+            flag, equals, value = argument[:2], argument[2:], argument[2:].removeprefix("=")
+        is_off = flag.startswith("--no-")
+        option = BY_FLAG.get("--" + flag.removeprefix("--no-") if is_off else flag)
+        if option is None or is_off and not option.is_switch:
+            raise CommandError(f"there is no option {flag}; --help lists them")
+        if option.is_switch:
+            if equals:
+                raise CommandError(f"{flag} takes no value")
+            self.given[option.name] = not is_off
+            return
+        value = value if equals else next(rest, None)
+        if value is None:
+            raise CommandError(f"{flag} needs a value: {option.help}")
+        if option.is_list:
+            self.given.setdefault(option.name, []).append(value)
+        else:
+            self.given[option.name] = value
+
+
+def read(line):
+    """The settings that a command line results in, with the environment and the configuration file behind it."""
     values = {option.name: option.default for option in OPTIONS}
     app = ""
-    config = parsed.config or os.environ.get("TAYET_CONFIG")
+    config = line.says("config") or os.environ.get("TAYET_CONFIG")
     if config:
         found = read_file(config)
         app = found.pop("app", "")
         values.update(found)
     values.update(_from_environment())
     for option in OPTIONS:
-        given = getattr(parsed, option.name)
-        if given is not None:
+        if option.name in line.given:
+            given = line.given[option.name]
             value = ",".join(given) if option.is_list and option.name != "set" else given
             values[option.name] = option.parse(value, option.flag)
-    app = parsed.app or os.environ.get("TAYET_APP") or app
+    app = line.app or os.environ.get("TAYET_APP") or app
     if not app:
         raise CommandError("say what to serve, such as module:app; --help tells more")
-    return parsed, Settings(app, values, _engine_variables())
+    return Settings(app, values, _engine_variables())
 
 
 def read_file(path):
@@ -233,44 +282,3 @@ def _engine_variables():
     return tuple(
         (name, value) for name, value in os.environ.items() if name.startswith(ENVIRONMENT_PREFIX) and name not in known
     )
-
-
-def parser():
-    """The command line."""
-    made = argparse.ArgumentParser(
-        prog="tayet-wsgi",
-        description="Serves a WSGI application.",
-        epilog="Options may also stand in a configuration file, or in the environment: TAYET_WORKERS=4 for --workers 4.",
-        allow_abbrev=False,
-        formatter_class=_formatter,
-    )
-    made.add_argument("app", nargs="?", metavar="MODULE:APP", help="what to serve: module:app, or module:make_app('x')")
-    made.add_argument("-c", "--config", metavar="FILE", help="a configuration file, in TOML or Python")
-    made.add_argument("--check-config", action="store_true", help="load everything, say what is wrong, and serve nothing")
-    made.add_argument("--print-config", action="store_true", help="print the options that result, and serve nothing")
-    made.add_argument("--version", action="store_true", help="print the version")
-    for option in OPTIONS:
-        _add(made, option)
-    return made
-
-
-def _formatter(prog):
-    # Left to find the width by itself, argparse imports what can pack archives too.
-    try:
-        width = os.get_terminal_size().columns - 2
-    except OSError:
-        width = DEFAULT_HELP_WIDTH
-    return argparse.HelpFormatter(prog, width=width)
-
-
-def _add(made, option):
-    flags = [flag for flag in (option.short, option.flag) if flag]
-    if option.is_switch:
-        made.add_argument(*flags, action=argparse.BooleanOptionalAction, default=None, help=option.help)
-        return
-    shown = ",".join(option.default) if option.is_list else option.default
-    text = f"{option.help} (default: {shown})" if shown not in ("", 0) else option.help
-    if option.choices:
-        text = f"{text}: {', '.join(option.choices)}" if "default" not in text else text.replace("(default", f"({', '.join(option.choices)}; default")
-    action = "append" if option.is_list else "store"
-    made.add_argument(*flags, action=action, default=None, metavar=option.metavar, help=text.replace("%", "%%"))

@@ -4,9 +4,7 @@ The frames are described in ``crates/tayet-wsgi/src/relay.rs``. The supervisor l
 Nothing here waits: a worker that takes nothing misses what would exceed its queue.
 """
 
-import collections
-import socket
-import struct
+from tayet.system import socket, struct
 
 # As in crates/tayet-wsgi/src/relay.rs.
 MAX_FRAME_BYTES = 4 * 1024 * 1024
@@ -27,7 +25,7 @@ class Line:
         self.supervisors_end, self.workers_end = socket.socketpair()
         self.supervisors_end.setblocking(False)
         self._received = bytearray()
-        self._unsent = collections.deque()
+        self._unsent = []
         self._unsent_bytes = 0
         self.missed = 0
 
@@ -79,7 +77,7 @@ class Line:
                 return
             self._unsent_bytes -= count
             if count == len(self._unsent[0]):
-                self._unsent.popleft()
+                self._unsent.pop(0)
             else:
                 self._unsent[0] = self._unsent[0][count:]
 

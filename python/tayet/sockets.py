@@ -1,10 +1,10 @@
 """Listening sockets, which the supervising process holds for its workers."""
 
 import os
-import socket
 import stat
 
 from tayet.errors import CommandError
+from tayet.system import socket
 
 # Connections that may wait to be accepted; the system's net.core.somaxconn may lower it.
 LISTEN_BACKLOG = 4096
@@ -162,11 +162,13 @@ def _remove_stale(path):
             return
     except FileNotFoundError:
         return
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-        except ConnectionRefusedError:
-            os.unlink(path)
+    probe = socket.socket(socket.AF_UNIX)
+    try:
+        probe.connect(path)
+    except ConnectionRefusedError:
+        os.unlink(path)
+    finally:
+        probe.close()
 
 
 def _url(listener):

@@ -9,8 +9,6 @@ harm it.
 import gc
 import os
 import select
-import signal
-import socket
 import sys
 import time
 
@@ -18,6 +16,7 @@ from tayet import loading, worker
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
 from tayet.relay import Relay
+from tayet.system import signal, socket
 
 # A worker that ends this soon after its start, unasked, makes its successor wait.
 HASTY_SECONDS = 5.0
@@ -284,7 +283,7 @@ class Supervisor:
         if code == worker.LOAD_FAILED:
             self._load_failed(found)
         else:
-            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with {code}"
+            how = f"by {_signal_name(-code)}" if code < 0 else f"with {code}"
             self._log.error(f"worker {found.pid} has ended unasked, {how}")
         is_hasty = found.state == STARTING or time.monotonic() - found.started < HASTY_SECONDS
         slot.failures = slot.failures + 1 if is_hasty else 0
@@ -382,11 +381,19 @@ def notify_systemd(state):
     if not path:
         return
     address = "\0" + path[1:] if path.startswith("@") else path
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
-        try:
-            notifier.sendto(state.encode(), address)
-        except OSError:
-            pass
+    notifier = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        notifier.sendto(state.encode(), address)
+    except OSError:
+        pass
+    finally:
+        notifier.close()
+
+
+def _signal_name(number):
+    from signal import Signals
+
+    return Signals(number).name
 
 
 def _kill(pid, number):

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import signal
 import sys
 
 from tayet import loading
@@ -10,6 +9,7 @@ from tayet._tayet import Server, start_log
 from tayet.embedded import default_loops
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
+from tayet.system import signal
 
 # What a worker tells its supervisor, a letter each. The last three are the native half's, which needs no GIL for them.
 READY = b"r"

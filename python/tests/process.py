@@ -14,11 +14,12 @@ WAIT_SECONDS = 30
 class Command:
     """A running ``tayet-wsgi``."""
 
-    def __init__(self, directory, *arguments, **kwargs):
+    def __init__(self, directory, *arguments, flags=(), **kwargs):
+        """``flags`` are the interpreter's."""
         self.log = directory / "log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tayet", *arguments], cwd=directory, stderr=log, stdout=subprocess.PIPE, **kwargs
+                [sys.executable, *flags, "-m", "tayet", *arguments], cwd=directory, stderr=log, stdout=subprocess.PIPE, **kwargs
             )
 
     def text(self):

@@ -11,8 +11,10 @@ import threading
 import time
 
 import pytest
+import tayet
 from client import Client
 from process import WAIT_SECONDS, until
+from tayet.options import COMMAND_OPTIONS, OPTIONS
 
 APP = """
 import os, time
@@ -33,6 +35,9 @@ def make_app(name, *, shout=False):
         return [(name.upper() if shout else name).encode()]
     return made
 """
+
+# Where the package is.
+PACKAGES = os.path.dirname(os.path.dirname(tayet.__file__))
 
 
 def worker_of(client):
@@ -315,6 +320,12 @@ def test_a_taken_port_is_named(directory, workers):
     ("arguments", "said"),
     [
         ([], "say what to serve"),
+        (["served:app", "served:app"], "one too many"),
+        (["served:app", "--worker", "2"], "there is no option --worker;"),
+        (["served:app", "--no-workers"], "there is no option --no-workers;"),
+        (["served:app", "-x"], "there is no option -x;"),
+        (["served:app", "--reload=yes"], "--reload takes no value"),
+        (["served:app", "-b"], "-b needs a value: where to listen"),
         (["served:app", "-w", "many"], "a whole number"),
         (["served:app", "-b", "nonsense"], "no address to listen on"),
         (["served:app", "--access-log", "fancy"], "one of off, common"),
@@ -350,6 +361,33 @@ def test_the_command_line_prevails_over_the_environment_and_that_over_the_file(d
     found = printed(directory, "-c", "tayet.toml", "--threads", "9", TAYET_THREADS="8", TAYET_WORKERS="5")
     assert (found["workers"], found["threads"], found["timeout"]) == ("5", "9", "4.0")
     assert found["set"] == '["max_headers=7"]'
+
+
+@pytest.mark.parametrize("workers", [["-w", "3"], ["-w3"], ["-w=3"], ["--workers", "3"], ["--workers=3"]])
+def test_a_value_stands_behind_its_option_or_in_it(directory, workers):
+    found = printed(directory, *workers, "-b", "unix:a,unix:b", "--bind=unix:c", "--reload", "--no-reload")
+    assert (found["workers"], found["bind"], found["reload"]) == ("3", '["unix:a", "unix:b", "unix:c"]', "false")
+
+
+def test_help_has_every_option(directory):
+    command = [sys.executable, "-m", "tayet", "--help"]
+    said = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True, timeout=WAIT_SECONDS).stdout
+    for option in (*OPTIONS, *COMMAND_OPTIONS):
+        assert f"{option.flag} " in said or f"{option.flag}\n" in said or f"{option.flag}," in said, option.flag
+
+
+def test_a_server_keeps_out_of_memory_what_only_applications_may_need(command, directory):
+    (directory / "lean.py").write_text(
+        "import sys\n"
+        "def app(environ, start_response):\n"
+        "    start_response('200 OK', [('Content-Type', 'text/plain')])\n"
+        "    return [' '.join(sys.modules).encode()]\n"
+    )
+    # Without site, which may bring anything along.
+    running = command("lean:app", "-b", "127.0.0.1:0", flags=["-S"], env={**os.environ, "PYTHONPATH": PACKAGES})
+    loaded = set(running.client().get().text.split())
+    assert "tayet.supervisor" in loaded
+    assert not loaded & {"argparse", "asyncio", "enum", "re", "selectors", "signal", "socket", "threading", "typing"}
 
 
 def test_what_is_printed_is_a_configuration_file(directory):

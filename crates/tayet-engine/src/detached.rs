@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use http::StatusCode;
 
+use crate::deferral::Deferral;
 use crate::worker::answer_late;
 use crate::{Request, Response, problem};
 
@@ -29,18 +31,28 @@ use crate::{Request, Response, problem};
 pub struct Detached {
     /// `None` once answered.
     request: Option<Request>,
+    /// What waits for the answer, to change it.
+    deferral: Option<Arc<Deferral>>,
 }
 
 impl Detached {
-    pub(crate) fn new(request: Request) -> Self {
-        Self { request: Some(request) }
+    pub(crate) fn new(request: Request, deferral: Option<Arc<Deferral>>) -> Self {
+        Self { request: Some(request), deferral }
     }
 
     /// Sends the answer, unless the request has been deferred or detached once more: then that one has it. Where the client
     /// has gone, nothing happens.
     pub fn respond(mut self, response: Response) {
-        if let Some(request) = self.request.take() {
-            answer_late(request, response);
+        self.answer(response);
+    }
+
+    fn answer(&mut self, response: Response) {
+        let Some(request) = self.request.take() else { return };
+        match self.deferral.take() {
+            Some(deferral) if !request.is_deferred() => {
+                deferral.answer(response, Box::new(|response| answer_late(request, response)));
+            }
+            _ => answer_late(request, response),
         }
     }
 }
@@ -61,12 +73,10 @@ impl DerefMut for Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        let Some(request) = self.request.take() else { return };
-        if !request.is_deferred() {
-            tracing::error!("a detached request was dropped unanswered");
-            let response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"));
-            answer_late(request, response);
-        }
+        let Some(request) = self.request.as_ref().filter(|request| !request.is_deferred()) else { return };
+        tracing::error!("a detached request was dropped unanswered");
+        let response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"));
+        self.answer(response);
     }
 }
 

@@ -16,6 +16,7 @@ mod client_watch;
 mod clock;
 mod connection;
 mod counters;
+mod deferral;
 mod detached;
 mod download;
 mod doze;

@@ -12,9 +12,12 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version}
 use tayet_http1::{BodyLength, Head};
 use tayet_net::{Moment, PeerAddress};
 
+use crate::deferral::Deferral;
 use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
-use crate::{BodyError, Captures, ClientWatch, Detached, Match, RequestBody, Responder, RouteId, Topics};
+use crate::{
+    BodyError, Captures, ClientWatch, Detached, Match, RequestBody, Responder, Response, RouteId, Topics,
+};
 
 /// A request: a head, a body, and the connection that it came by.
 ///
@@ -41,6 +44,8 @@ pub struct Request {
     max_body_bytes: usize,
     body: RequestBody,
     is_deferred: bool,
+    /// An answer that is deferred waits for what stands around the handler.
+    is_surrounded: bool,
     interims: InterimPath,
     extras: OnceCell<Box<Extras>>,
 }
@@ -56,6 +61,8 @@ struct Extras {
     replaced_length: Option<BodyLength>,
     due: Option<Moment>,
     held_interims: HeldInterims,
+    /// Of an answer that is deferred, and waits.
+    deferral: Option<Arc<Deferral>>,
 }
 
 /// A longer time is as good as none.
@@ -80,6 +87,7 @@ impl Request {
             max_body_bytes,
             body,
             is_deferred: false,
+            is_surrounded: false,
             interims,
             extras: OnceCell::new(),
         }
@@ -325,8 +333,8 @@ impl Request {
     /// }
     /// ```
     pub fn defer(&mut self) -> Responder {
-        self.is_deferred = true;
-        Responder::new(Arc::clone(&self.peer), self.exchange)
+        let deferral = self.begin_deferral();
+        Responder::new(Arc::clone(&self.peer), self.exchange, deferral)
     }
 
     /// Takes the request along, body and all, to be answered later from any thread. Unlike what [`Request::defer`] gives,
@@ -341,13 +349,56 @@ impl Request {
             max_body_bytes: self.max_body_bytes,
             body: self.take_body(),
             is_deferred: self.is_deferred,
+            is_surrounded: false,
             interims: self.interims,
             extras: self.extras.clone(),
         };
         // They stay with this one.
         leaving.take_held_interims();
+        Detached::new(leaving, self.begin_deferral())
+    }
+
+    fn begin_deferral(&mut self) -> Option<Arc<Deferral>> {
         self.is_deferred = true;
-        Detached::new(leaving)
+        self.is_surrounded.then(|| Arc::clone(self.extras_mut().deferral.get_or_insert_default()))
+    }
+
+    /// Says that something stands around the handler which may change its answer. One that the handler defers then waits until
+    /// the handler and all around it have returned. For those who call middleware.
+    pub fn surround(&mut self) {
+        self.is_surrounded = true;
+    }
+
+    /// Changes the answer that the handler has deferred ([`Request::is_deferred`]), when it comes and before it is sent, on the
+    /// thread that gives it. For middleware: what it changes of the response that such a handler returns goes nowhere.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tayet_engine::{Request, Response};
+    ///
+    /// fn with_name(request: &mut Request, handler: impl Fn(&mut Request) -> Response) -> Response {
+    ///     let response = handler(request);
+    ///     if request.is_deferred() {
+    ///         request.amend_deferred(|answer| *answer = std::mem::take(answer).with_header("x-name", "loom"));
+    ///         return response;
+    ///     }
+    ///     response.with_header("x-name", "loom")
+    /// }
+    /// ```
+    pub fn amend_deferred(&mut self, amend: impl FnOnce(&mut Response) + Send + 'static) {
+        if let Some(deferral) = &self.extras_mut().deferral {
+            deferral.amend(Box::new(amend));
+        }
+    }
+
+    /// The handler has returned, and all around it.
+    pub(crate) fn release_deferral(&mut self) {
+        if self.is_deferred
+            && let Some(deferral) = self.extras_mut().deferral.take()
+        {
+            deferral.release();
+        }
     }
 
     /// Whether the handler has said that it answers later: what it returns is then not sent.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::connection::Answer;
+use crate::deferral::Deferral;
 use crate::mailbox::Message;
 use crate::peer::Peer;
 use crate::{Response, problem};
@@ -16,14 +17,16 @@ pub struct Responder {
     /// `None` once answered.
     peer: Option<Arc<Peer>>,
     exchange: u32,
+    /// What waits for the answer, to change it.
+    deferral: Option<Arc<Deferral>>,
 }
 
 impl Responder {
-    pub(crate) fn new(peer: Arc<Peer>, exchange: u32) -> Self {
-        Self { peer: Some(peer), exchange }
+    pub(crate) fn new(peer: Arc<Peer>, exchange: u32, deferral: Option<Arc<Deferral>>) -> Self {
+        Self { peer: Some(peer), exchange, deferral }
     }
 
-    /// Sends the answer. Where the client has gone, nothing happens.
+    /// Sends the answer, changed by the middleware around its handler. Where the client has gone, nothing happens.
     pub fn respond(mut self, response: Response) {
         self.answer(response);
     }
@@ -34,9 +37,15 @@ impl Responder {
     }
 
     fn answer(&mut self, response: Response) {
-        if let Some(peer) = self.peer.take() {
+        let Some(peer) = self.peer.take() else { return };
+        let exchange = self.exchange;
+        let send = move |response| {
             let answer = Box::new(Answer { response, request: None });
-            peer.tell_loop(Message::Answer { token: peer.token, exchange: self.exchange, answer });
+            peer.tell_loop(Message::Answer { token: peer.token, exchange, answer });
+        };
+        match self.deferral.take() {
+            Some(deferral) => deferral.answer(response, Box::new(send)),
+            None => send(response),
         }
     }
 }

@@ -435,13 +435,13 @@ pub(crate) fn handled_late(handling: &Handling) {
 impl Shared {
     /// Runs the handler of a request; its panic is a 500.
     pub(crate) fn handle(&self, request: &mut Request) -> Response {
-        match catch_unwind(AssertUnwindSafe(|| self.service.call(request))) {
-            Ok(response) => response,
-            Err(panic) => {
+        let response =
+            catch_unwind(AssertUnwindSafe(|| self.service.call(request))).unwrap_or_else(|panic| {
                 self.note_panic(&*panic);
                 problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
-            }
-        }
+            });
+        request.release_deferral();
+        response
     }
 
     pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {

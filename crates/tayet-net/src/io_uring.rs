@@ -15,9 +15,10 @@
 //! could be had; in the model `Inline` they made no difference beyond noise (of the CPU a request, 0.92 and 1.14 at 64 and 512
 //! connections in one run, 0.97 and 0.90 in another).
 //!
-//! **What is left out.** Fixed files: workers write to the same sockets, so that a descriptor is needed besides, and one more
-//! call a connection to register it. Sending without a copy: over the loopback interface the kernel copies all the same, and
-//! there was no other to find a size with. Waking by a message from ring to ring: workers have no ring, and an eventfd serves.
+//! **What is left out**, since it saved nothing when it was tried (docs/performance.md): fixed files (workers write to the same
+//! sockets, so that a descriptor is needed besides), sending without a copy (over the loopback interface the kernel copies all
+//! the same, and there was no other to find a size with), and waking by a message from ring to ring (workers have no ring, and
+//! an eventfd takes one system call, too).
 
 mod abilities;
 mod operation;

@@ -4,29 +4,46 @@
 //! context variables, `threading.current_thread()`. Made and dropped for each request it would cost a microsecond and
 //! forget all that. So a thread's first call makes one that stays until the thread ends; later calls only take and leave
 //! the GIL.
+//!
+//! Threads that wait for the GIL each ask its holder every 5 ms to let it go. With many of them, that is all that happens. So
+//! those that come to it from here wait at a door, through which one at a time goes to wait for the GIL itself.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pyo3::{Python, ffi};
+use pyo3::ffi;
+use pyo3::prelude::*;
 use tayet::Turn;
 
 /// Calls `f` attached to the interpreter. Waits for the GIL, where there is one; that others have it is not held against the
 /// application.
 pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
-    let turn = Turn::wait();
-    ATTACHMENT.with(|_| {
-        Python::attach(|py| {
+    ATTACHMENT.with(|attachment| {
+        if !attachment.may_wait_at_door() {
+            return Python::attach(f);
+        }
+        let turn = Turn::wait();
+        let door =
+            HAS_GIL.load(Ordering::Relaxed).then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
+        attachment.is_inside.set(true);
+        let result = Python::attach(|py| {
+            drop(door);
             drop(turn);
             f(py)
-        })
+        });
+        attachment.is_inside.set(false);
+        result
     })
 }
 
 /// A server begins to have threads.
-pub(crate) fn server_started() {
+pub(crate) fn server_started(py: Python<'_>) {
+    // Only where it can be told can it be otherwise.
+    let is_enabled = py.import("sys").and_then(|sys| sys.call_method0("_is_gil_enabled")?.extract::<bool>());
+    HAS_GIL.store(is_enabled.unwrap_or(true), Ordering::Relaxed);
     SERVERS.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -52,6 +69,10 @@ thread_local! {
     static ATTACHMENT: Attachment = Attachment::new();
 }
 
+/// Held by the one thread that waits for the GIL.
+static DOOR: Mutex<()> = Mutex::new(());
+/// Whether the interpreter has one.
+static HAS_GIL: AtomicBool = AtomicBool::new(true);
 /// Servers that run in this process. Their threads are not told apart.
 static SERVERS: AtomicUsize = AtomicUsize::new(0);
 /// Threads with a thread state of this module's making.
@@ -63,6 +84,8 @@ struct Attachment {
     before: ffi::PyGILState_STATE,
     /// `None` for a thread that Python itself has made.
     state: Option<*mut ffi::PyThreadState>,
+    /// It has come in by [`attached`], and may have the GIL.
+    is_inside: Cell<bool>,
 }
 
 impl Attachment {
@@ -72,13 +95,20 @@ impl Attachment {
         // takes the GIL, the second leaves the GIL and keeps the state.
         unsafe {
             if !ffi::PyGILState_GetThisThreadState().is_null() {
-                return Self { before: ffi::PyGILState_STATE::PyGILState_LOCKED, state: None };
+                let before = ffi::PyGILState_STATE::PyGILState_LOCKED;
+                return Self { before, state: None, is_inside: Cell::default() };
             }
             let before = ffi::PyGILState_Ensure();
             let state = Some(ffi::PyEval_SaveThread());
             *COUNT.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-            Self { before, state }
+            Self { before, state, is_inside: Cell::default() }
         }
+    }
+
+    /// Who has the GIL must not wait at the door for somebody who waits for the GIL. Threads of Python's own may have it at any
+    /// time.
+    fn may_wait_at_door(&self) -> bool {
+        self.state.is_some() && !self.is_inside.get()
     }
 }
 

@@ -19,7 +19,7 @@ const MAX_COPIED_BLOCK_BYTES: usize = 16 * 1024;
 const MAX_SMALL_BLOCK_BYTES: usize = 8 * 1024;
 
 /// So much is sent before others may have the GIL. Python itself changes threads every 5 ms, but not in iterators written in C.
-const MAX_HELD_BYTES: usize = 64 * 1024;
+const MAX_HELD_BYTES: usize = 256 * 1024;
 
 /// What an application has returned, to be closed exactly once: when it is used up, or dropped before.
 pub(crate) struct Iterable {

@@ -130,7 +130,7 @@ impl Server {
         let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
         let prepared = prepared.ok_or_else(|| PyRuntimeError::new_err("the server has been started"))?;
         let handle = py.detach(|| prepared.start()).map_err(to_python)?;
-        attachment::server_started();
+        attachment::server_started(py);
         let hub = Arc::new(Hub { topics: self.topics.clone(), relay: self.start_relay(&handle)? });
         topics::join(Arc::clone(&hub));
         *self.hub.lock().unwrap_or_else(PoisonError::into_inner) = Some(hub);

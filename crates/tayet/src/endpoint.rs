@@ -72,6 +72,7 @@ struct Layered<S> {
 impl<S> Answer<S> for Layered<S> {
     fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
         let inner = |request: &mut Request| self.inner.answer(request, context);
+        request.surround();
         let mut response = self.middleware.call(request, Next::new(&inner, context.place()));
         problem::negotiate(&mut response, request);
         response

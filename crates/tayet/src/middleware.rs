@@ -52,6 +52,9 @@ use crate::{IntoResponse, Request, Response, ServerHandle, Settings};
 ///
 /// let app: Router = Router::new().get("/", || "hello").layer(only_with_key);
 /// ```
+///
+/// Of a handler that answers later ([`Request::defer`], [`Request::detach`]) it sees a response that goes nowhere; what it
+/// changes of the answer it says with [`Request::amend_deferred`], as all middleware of this crate does.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not middleware",
     note = "middleware is `fn(&mut Request, Next<'_>) -> impl IntoResponse`, or a type that implements `Middleware`",
@@ -79,6 +82,21 @@ where
 {
     fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
         self(request, next).into_response()
+    }
+}
+
+/// Changes an answer by what `middleware` knows: at once, or when it comes if its handler has deferred it.
+fn amend<M: Clone + Send + 'static>(
+    middleware: &M,
+    request: &mut Request,
+    response: &mut Response,
+    amend: impl FnOnce(&M, &mut Response) + Send + 'static,
+) {
+    if request.is_deferred() {
+        let middleware = middleware.clone();
+        request.amend_deferred(move |response| amend(&middleware, response));
+    } else {
+        amend(middleware, response);
     }
 }
 

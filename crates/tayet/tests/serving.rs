@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use tayet::metrics::Metrics;
 use tayet::{
-    AccessLog, Body, BodyStream, ExecutionModel, Handler, Limits, Middleware, Next, RemoteAddr, Request,
-    Response, Router, Server, ServerHandle, State, get as get_route, health,
+    AccessLog, Body, BodyStream, Compression, Cors, DefaultHeaders, ExecutionModel, Handler, HeaderValue,
+    IntoResponse, Limits, Middleware, Next, RemoteAddr, Request, RequestIds, Response, Router, Server,
+    ServerHandle, ServerTiming, State, StatusCode, get as get_route, health,
 };
 
 /// Starts a server at a free port.
@@ -128,6 +129,73 @@ fn answers_may_come_later_or_too_late() {
 }
 
 #[test]
+fn middleware_has_its_say_on_answers_that_come_later() {
+    let log = SharedLog::default();
+    let access_log = AccessLog::common().to_writer(log.clone());
+    let later = |request: &mut Request| {
+        let responder = request.defer();
+        thread::spawn(move || responder.respond("warp and weft ".repeat(200).into_response()));
+    };
+    let at_once = |request: &mut Request| {
+        let response = Response::new("at once").with_status(StatusCode::CREATED);
+        request.defer().respond(response);
+    };
+    let elsewhere = |request: &mut Request| {
+        let detached = request.detach();
+        thread::spawn(move || detached.respond(Response::new("elsewhere")));
+    };
+    let dropped = |request: &mut Request| drop(request.defer());
+    let own = |request: &mut Request, next: Next<'_>| {
+        let response = next.run(request);
+        request.amend_deferred(|answer| {
+            answer.headers_mut().insert("x-own", HeaderValue::from_static("yes"));
+        });
+        response
+    };
+    let router = Router::new()
+        .get("/later", later)
+        .get("/at-once", at_once)
+        .get("/elsewhere", elsewhere)
+        .get("/dropped", dropped)
+        .layer(own)
+        .layer(Compression::new())
+        .layer(DefaultHeaders::new().with("x-frame-options", "DENY"))
+        .layer(Cors::new().allow_origin("https://app.example"))
+        .layer(RequestIds)
+        .layer(ServerTiming)
+        .layer(access_log);
+    let server = start(router, ExecutionModel::default());
+    for (path, status) in [("later", 200), ("at-once", 201), ("elsewhere", 200), ("dropped", 500)] {
+        let mut socket = connect(&server);
+        write!(
+            socket,
+            "GET /{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\
+             Origin: https://app.example\r\nX-Request-Id: {path}-1\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer).to_ascii_lowercase();
+        assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{answer}");
+        for field in [
+            "x-own: yes",
+            "x-frame-options: deny",
+            "access-control-allow-origin: https://app.example",
+            &format!("x-request-id: {path}-1"),
+            "server-timing: app;dur=",
+        ] {
+            assert!(answer.contains(&format!("\r\n{field}")), "{field} is missing: {answer}");
+        }
+        assert_eq!(answer.contains("\r\ncontent-encoding: gzip\r\n"), path == "later", "{answer}");
+    }
+    stop(server);
+    let log = log.text();
+    for line in ["/later HTTP/1.1\" 200 ", "/at-once HTTP/1.1\" 201 7\n", "/dropped HTTP/1.1\" 500 "] {
+        assert!(log.contains(line), "{line} is missing: {log}");
+    }
+}
+
+#[test]
 fn figures_and_health_are_there() {
     let router = Router::new()
         .get("/", || "hello")
@@ -231,6 +299,26 @@ fn what_was_logged_is_written_when_the_server_has_stopped() {
         stop(server);
         assert_eq!(written.try_iter().sum::<usize>(), REQUESTS);
         assert_eq!(log.dropped(), 0);
+    }
+}
+
+/// What was logged, to be read.
+#[derive(Clone, Default)]
+struct SharedLog(Arc<Mutex<Vec<u8>>>);
+
+impl SharedLog {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for SharedLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

@@ -21,18 +21,18 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     for (workers, batch) in [(1, 1), (1, 16), (4, 1), (4, 16)] {
         let name = format!("queue, CPU a job: {workers} workers, batches of {batch}");
         let mut group = criterion.benchmark_group(name);
-        let mut measure = |name: &str, line: &dyn Line, expected| {
+        let mut measure = |name: &str, open: &dyn Fn() -> Box<dyn Line>, expected| {
             group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-                with_workers(line, workers, expected, |crew| {
+                with_workers(&*open(), workers, expected, |crew| {
                     bencher.iter_custom(|jobs| crew.hand_over(jobs as usize, batch));
                 });
             });
         };
-        measure("engine", &Tayet::new(workers), None);
-        measure("engine, short calls", &Tayet::new(workers), Some(SHORT));
-        measure("crossbeam-channel", &Crossbeam::default(), None);
-        measure("std mpsc", &Std::default(), None);
-        measure("mutex and condvar", &Guarded::default(), None);
+        measure("engine", &|| Box::new(Tayet::new(workers)), None);
+        measure("engine, short calls", &|| Box::new(Tayet::new(workers)), Some(SHORT));
+        measure("crossbeam-channel", &|| Box::new(Crossbeam::default()), None);
+        measure("std mpsc", &|| Box::new(Std::default()), None);
+        measure("mutex and condvar", &|| Box::new(Guarded::default()), None);
     }
 }
 

@@ -10,13 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use http::StatusCode;
 
 use self::entry::Entry;
 use self::log_queue::LogQueue;
-use super::{Middleware, Next, RequestId};
+use super::{Middleware, Next, RequestId, amend};
 use crate::{Request, Response};
 
 /// Writes a line for every request that reached a handler inside of it.
@@ -128,38 +128,48 @@ impl AccessLog {
     }
 }
 
-impl Middleware for AccessLog {
-    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
-        let time = SystemTime::now();
-        let start = Instant::now();
-        // The request alone outlives a panic, and it is only read again.
-        let answered = catch_unwind(AssertUnwindSafe(|| next.run(request)));
-        let mut entry = Entry {
+impl AccessLog {
+    /// All but what is known of the answer: so far, that there is none.
+    fn entry(&self, time: SystemTime, request: &Request, next: Next<'_>) -> Entry {
+        let is_long = self.format != AccessLogFormat::Common;
+        let header = |name| request.header(name).filter(|_| is_long).map(str::to_owned);
+        let request_id = request.extensions().and_then(|extensions| extensions.get::<RequestId>());
+        Entry {
             time,
-            duration: start.elapsed(),
+            duration: Duration::ZERO,
             remote: request.remote_addr(),
             method: request.method().clone(),
             target: request.target().to_owned(),
             version: request.version(),
-            status: Some(StatusCode::INTERNAL_SERVER_ERROR),
+            status: StatusCode::INTERNAL_SERVER_ERROR,
             body_bytes: None,
             route: next.route().clone(),
-            referer: None,
-            user_agent: None,
-            request_id: None,
-        };
-        if let Ok(response) = &answered {
-            entry.status = (!request.is_deferred()).then(|| response.status());
-            entry.body_bytes = response.body().length();
+            referer: header("referer"),
+            user_agent: header("user-agent"),
+            request_id: request_id.filter(|_| is_long).cloned(),
         }
-        if self.format != AccessLogFormat::Common {
-            entry.referer = request.header("referer").map(str::to_owned);
-            entry.user_agent = request.header("user-agent").map(str::to_owned);
-            entry.request_id =
-                request.extensions().and_then(|extensions| extensions.get::<RequestId>()).cloned();
+    }
+}
+
+impl Middleware for AccessLog {
+    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
+        let (time, start) = (SystemTime::now(), Instant::now());
+        // The request alone outlives a panic, and it is only read again.
+        let answered = catch_unwind(AssertUnwindSafe(|| next.run(request)));
+        let entry = self.entry(time, request, next);
+        match answered {
+            Ok(mut response) => {
+                amend(self, request, &mut response, move |log, response| {
+                    let (status, body_bytes) = (response.status(), response.body().length());
+                    log.queue.push(Entry { duration: start.elapsed(), status, body_bytes, ..entry });
+                });
+                response
+            }
+            Err(panic) => {
+                self.queue.push(Entry { duration: start.elapsed(), ..entry });
+                resume_unwind(panic)
+            }
         }
-        self.queue.push(entry);
-        answered.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn stopped(&self) {

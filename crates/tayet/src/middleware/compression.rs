@@ -12,7 +12,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use self::encoder::EncodingWriter;
-use super::{Middleware, Next};
+use super::{Middleware, Next, amend};
 use crate::{AcceptEncoding, Body, BodyWriter, ContentCoding, Request, Response};
 
 /// Content of fewer bytes is sent as it is: with its framing it would hardly become smaller.
@@ -125,6 +125,22 @@ impl Compression {
         response.body().length().is_none_or(|length| length >= self.min_bytes) && (self.is_worth_it)(response)
     }
 
+    fn encode(&self, asked: &Asked, response: &mut Response) {
+        if response.status() == StatusCode::NOT_MODIFIED {
+            keep_weak(&asked.known_tags, response);
+            return;
+        }
+        let accepted = &asked.accepted;
+        let is_wanted = self.is_worth_it(response) || !accepted.allows_identity();
+        if !is_wanted || !may_be_encoded(response) {
+            return;
+        }
+        add_vary(response.headers_mut());
+        if let Some(coding) = accepted.preferred(&self.codings) {
+            self.compress(response, coding, accepted.allows_identity());
+        }
+    }
+
     fn compress(&self, response: &mut Response, coding: ContentCoding, must_shrink: bool) {
         let level = self.levels[coding as usize];
         let body = match response.body().as_bytes() {
@@ -157,23 +173,25 @@ impl Default for Compression {
 impl Middleware for Compression {
     fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
         let mut response = next.run(request);
-        if request.is_deferred() {
-            return response;
-        }
-        if response.status() == StatusCode::NOT_MODIFIED {
-            keep_weak(request, &mut response);
-            return response;
-        }
-        let accepted = AcceptEncoding::of(request);
-        let is_wanted = self.is_worth_it(&response) || !accepted.allows_identity();
-        if !is_wanted || !may_be_encoded(&response) {
-            return response;
-        }
-        add_vary(response.headers_mut());
-        if let Some(coding) = accepted.preferred(&self.codings) {
-            self.compress(&mut response, coding, accepted.allows_identity());
-        }
+        let asked = Asked::of(request);
+        amend(self, request, &mut response, move |compression, response| {
+            compression.encode(&asked, response)
+        });
         response
+    }
+}
+
+/// What a request says of the encoding of its answer.
+struct Asked {
+    accepted: AcceptEncoding,
+    /// The fields `If-None-Match`.
+    known_tags: Vec<String>,
+}
+
+impl Asked {
+    fn of(request: &Request) -> Self {
+        let known_tags = request.header_all(header::IF_NONE_MATCH.as_str()).map(str::to_owned).collect();
+        Self { accepted: AcceptEncoding::of(request), known_tags }
     }
 }
 
@@ -252,13 +270,11 @@ fn weaken(headers: &mut HeaderMap) {
 }
 
 /// A 304 has the entity tag that the 200 had (RFC 9110 section 15.4.5); whether that was weak the client has just said.
-fn keep_weak(request: &Request, response: &mut Response) {
+fn keep_weak(known_tags: &[String], response: &mut Response) {
     let Some(tag) = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok()) else { return };
     let weak = format!("W/{tag}");
-    let is_known_as_weak = request
-        .header_all(header::IF_NONE_MATCH.as_str())
-        .flat_map(|value| value.split(','))
-        .any(|known| known.trim() == weak);
+    let is_known_as_weak =
+        known_tags.iter().flat_map(|value| value.split(',')).any(|known| known.trim() == weak);
     if is_known_as_weak {
         weaken(response.headers_mut());
         add_vary(response.headers_mut());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::{Middleware, Next};
+use super::{Middleware, Next, amend};
 use crate::{Request, Response};
 
 /// Lets pages of other sites use the routes inside of it (the CORS protocol of the Fetch standard), and answers the browser's
@@ -231,10 +231,14 @@ impl Middleware for Cors {
             return self.answer_preflight(request, next);
         }
         let mut response = next.run(request);
-        let headers = response.headers_mut();
-        if self.add_common(headers, request.headers().get(header::ORIGIN)) {
-            headers.extend(self.exposed.clone().map(|names| (header::ACCESS_CONTROL_EXPOSE_HEADERS, names)));
-        }
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        amend(self, request, &mut response, move |cors, response| {
+            let headers = response.headers_mut();
+            if cors.add_common(headers, origin.as_ref()) {
+                let exposed = cors.exposed.clone();
+                headers.extend(exposed.map(|names| (header::ACCESS_CONTROL_EXPOSE_HEADERS, names)));
+            }
+        });
         response
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Middleware, Next};
+use super::{Middleware, Next, amend};
 use crate::{Request, Response};
 
 /// Adds header fields to every response that does not have them.
@@ -47,12 +47,8 @@ impl DefaultHeaders {
         self.fields.append(name, value.try_into().expect("a valid header value"));
         self
     }
-}
 
-impl Middleware for DefaultHeaders {
-    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
-        let mut response = next.run(request);
-        let headers = response.headers_mut();
+    fn add_missing(&self, headers: &mut HeaderMap) {
         for name in
             self.fields.keys().filter(|name| !headers.contains_key(*name)).cloned().collect::<Vec<_>>()
         {
@@ -60,6 +56,15 @@ impl Middleware for DefaultHeaders {
                 headers.append(name.clone(), value.clone());
             }
         }
+    }
+}
+
+impl Middleware for DefaultHeaders {
+    fn call(&self, request: &mut Request, next: Next<'_>) -> Response {
+        let mut response = next.run(request);
+        amend(self, request, &mut response, |defaults, response| {
+            defaults.add_missing(response.headers_mut())
+        });
         response
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderName, HeaderValue};
 
-use super::{Middleware, Next};
+use super::{Middleware, Next, amend};
 use crate::{Context, FromRequestParts, Rejection, Request, Response};
 
 /// Names each request by the client's (or proxy's) `X-Request-Id` if that is fit to be one, else by a new one, and says it in
@@ -46,9 +46,11 @@ impl Middleware for RequestIds {
         let id = asked.map_or_else(RequestId::generate, |id| RequestId(id.into()));
         request.extensions_mut().insert(id.clone());
         let mut response = next.run(request);
-        if let Ok(value) = HeaderValue::from_str(&id.0) {
-            response.headers_mut().insert(FIELD, value);
-        }
+        amend(&id, request, &mut response, |id, response| {
+            if let Ok(value) = HeaderValue::from_str(&id.0) {
+                response.headers_mut().insert(FIELD, value);
+            }
+        });
         response
     }
 }

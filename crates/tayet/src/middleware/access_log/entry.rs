@@ -18,8 +18,7 @@ pub(super) struct Entry {
     pub(super) method: Method,
     pub(super) target: String,
     pub(super) version: Version,
-    /// `None` where the answer comes later.
-    pub(super) status: Option<StatusCode>,
+    pub(super) status: StatusCode,
     /// `None` where a writer makes the body.
     pub(super) body_bytes: Option<u64>,
     pub(super) route: MatchedRoute,
@@ -36,7 +35,7 @@ struct Line<'a> {
     method: &'a str,
     target: &'a str,
     version: &'a str,
-    status: Option<u16>,
+    status: u16,
     bytes: Option<u64>,
     duration_us: u128,
     route: &'a str,
@@ -70,10 +69,11 @@ impl Entry {
     fn write_common(&self, time: &str, out: &mut String) {
         let _ = write!(out, "{} - - [{time}] \"{} ", self.remote_text(), self.method);
         push_escaped(out, &self.target);
-        let _ = write!(out, " {:?}\" ", self.version);
-        push_number(out, self.status.map(|status| status.as_u16().into()));
-        out.push(' ');
-        push_number(out, self.body_bytes.filter(|&bytes| bytes > 0));
+        let _ = write!(out, " {:?}\" {} ", self.version, self.status.as_u16());
+        match self.body_bytes.filter(|&bytes| bytes > 0) {
+            Some(bytes) => drop(write!(out, "{bytes}")),
+            None => out.push('-'),
+        }
     }
 
     fn write_json(&self, time: &str, out: &mut String) {
@@ -83,7 +83,7 @@ impl Entry {
             method: self.method.as_str(),
             target: &self.target,
             version: &format!("{:?}", self.version),
-            status: self.status.map(|status| status.as_u16()),
+            status: self.status.as_u16(),
             bytes: self.body_bytes,
             duration_us: self.duration.as_micros(),
             route: self.route.label(),
@@ -99,13 +99,6 @@ impl Entry {
             PeerAddress::Ip(address) => address.ip().to_canonical().to_string(),
             PeerAddress::Unix => "unix:".to_owned(),
         }
-    }
-}
-
-fn push_number(out: &mut String, number: Option<u64>) {
-    match number {
-        Some(number) => drop(write!(out, "{number}")),
-        None => out.push('-'),
     }
 }
 
@@ -164,7 +157,7 @@ impl Entry {
             method: Method::GET,
             target: "/a\"b".to_owned(),
             version: Version::HTTP_11,
-            status: Some(StatusCode::OK),
+            status: StatusCode::OK,
             body_bytes: Some(13),
             route: MatchedRoute::new("GET /{x}".to_owned(), None, std::iter::empty()),
             referer: None,
@@ -194,9 +187,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_a_dash() {
         let mut out = String::new();
-        let entry = Entry { status: None, body_bytes: None, ..Entry::example() };
+        let entry = Entry { body_bytes: None, ..Entry::example() };
         entry.write(AccessLogFormat::Common, &mut Clock::default(), &mut out);
-        assert!(out.ends_with("HTTP/1.1\" - -\n"), "{out}");
+        assert!(out.ends_with("HTTP/1.1\" 200 -\n"), "{out}");
     }
 
     #[test]
