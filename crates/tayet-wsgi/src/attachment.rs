@@ -22,19 +22,17 @@ use tayet::Turn;
 /// application.
 pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
     ATTACHMENT.with(|attachment| {
-        if !attachment.may_wait_at_door() {
-            return Python::attach(f);
-        }
-        let turn = Turn::wait();
-        let door =
-            HAS_GIL.load(Ordering::Relaxed).then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
-        attachment.is_inside.set(true);
+        let waits = attachment.may_wait_at_door();
+        let turn = waits.then(Turn::wait);
+        let has_door = waits && HAS_GIL.load(Ordering::Relaxed);
+        let door = has_door.then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
+        let was_inside = attachment.is_inside.replace(true);
         let result = Python::attach(|py| {
             drop(door);
             drop(turn);
             f(py)
         });
-        attachment.is_inside.set(false);
+        attachment.is_inside.set(was_inside);
         result
     })
 }
