@@ -98,15 +98,21 @@ impl Environ {
     }
 
     fn begin<'py>(&self, py: Python<'py>, local: PeerAddress) -> PyResult<Bound<'py, PyDict>> {
-        let mut templates = self.templates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, template)) = templates.iter().find(|(known, _)| *known == local) {
+        // Nothing is made under the lock: a collection might run then, and Python code with it, which may leave the GIL to a
+        // thread that comes here.
+        let lock = || self.templates.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            lock().iter().find(|(known, _)| *known == local).map(|(_, template)| template.clone_ref(py));
+        if let Some(template) = known {
             return template.bind(py).copy();
         }
         let made = template(self.base.bind(py), local)?;
-        if templates.len() < MAX_TEMPLATES {
-            templates.push((local, made.clone().unbind()));
+        let copy = made.copy();
+        let mut templates = lock();
+        if templates.len() < MAX_TEMPLATES && templates.iter().all(|(known, _)| *known != local) {
+            templates.push((local, made.unbind()));
         }
-        made.copy()
+        copy
     }
 
     fn put_target(&self, environ: &Bound<'_, PyDict>, request: &Request) -> PyResult<()> {
