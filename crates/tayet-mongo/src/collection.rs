@@ -17,7 +17,7 @@ use mongodb::results::UpdateResult;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cursor::{Batches, decode, decode_first};
+use crate::cursor::{Batches, decode};
 use crate::db::Work;
 use crate::{Bulk, Cursor, Db, Find, PageQuery, Paged, Result, by_id};
 
@@ -238,11 +238,11 @@ impl<T: DeserializeOwned> Collection<T> {
 
     /// The first document that matches, if one does.
     pub fn find_one_with(&self, filter: Document, mut options: FindOneOptions) -> Result<Option<T>> {
-        let batch = self.run("find", |documents, work| async move {
+        self.one("find", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
-            Batches::find(&documents, filter, options.into(), work.session).await?.next().await
-        })?;
-        batch.map_or(Ok(None), |batch| decode_first(&batch))
+            let action = documents.find_one(filter).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
     }
 
     /// The document with this `_id`.

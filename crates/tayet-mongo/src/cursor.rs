@@ -97,11 +97,6 @@ impl Batches {
     }
 }
 
-/// The first document of a batch, read where it lies.
-pub(crate) fn decode_first<T: DeserializeOwned>(batch: &RawBatch) -> Result<Option<T>> {
-    documents(batch)?.next().map(|document| decode(document?)).transpose()
-}
-
 fn documents(batch: &RawBatch) -> Result<impl Iterator<Item = Result<&RawDocument>>> {
     let none = || MongoError::because(MongoErrorKind::Data, "a batch of other things than documents");
     Ok(batch.doc_slices()?.into_iter().map(move |document| document?.as_document().ok_or_else(none)))
