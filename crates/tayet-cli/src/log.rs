@@ -17,5 +17,7 @@ pub(crate) fn start() {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
+        // Nobody may be there to read it: telling that of the same place would panic in whoever logs.
+        .log_internal_errors(false)
         .init();
 }

@@ -55,6 +55,8 @@ struct State {
     threads: usize,
     /// Of those, the ones that are about to be.
     starting: usize,
+    /// Those that were parked and have been woken, but have not had a core since.
+    coming: usize,
     /// Threads that drive a loop.
     driving: usize,
     is_stopping: bool,
@@ -81,8 +83,13 @@ impl State {
     /// Takes idle workers out of their list, to be woken once the lock is gone; those that parked last come first.
     fn wake(&mut self, wanted: usize) -> Vec<Arc<Seat>> {
         let woken = self.idle.split_off(self.idle.len() - wanted.min(self.idle.len()));
-        woken.iter().for_each(|seat| seat.is_parked.store(false, Ordering::Relaxed));
+        self.note_woken(&woken);
         woken
+    }
+
+    fn note_woken(&mut self, woken: &[Arc<Seat>]) {
+        self.coming += woken.len();
+        woken.iter().for_each(|seat| seat.is_parked.store(false, Ordering::Relaxed));
     }
 }
 
@@ -173,9 +180,7 @@ impl Pool {
         state.driving -= 1;
         state.loops.push_back(the_loop);
         let woken = state.standby.pop().or_else(|| state.idle.pop());
-        if let Some(seat) = &woken {
-            seat.is_parked.store(false, Ordering::Relaxed);
-        }
+        state.note_woken(woken.as_slice());
         let missing = if woken.is_none() { self.recruit(&mut state, 1) } else { 0 };
         self.update_permission(&state);
         drop(state);
@@ -189,11 +194,12 @@ impl Pool {
     /// many threads must be started.
     ///
     /// Calls that were thought to be short may have proved otherwise: the workers that were let sleep for them are woken. A
-    /// thread that waits for its turn is the next to come for what is queued, and another could only wait behind it.
+    /// thread that waits for its turn is the next to come for what is queued, and another could only wait behind it; so is one
+    /// that was woken or started and waits for a core.
     pub(crate) fn grow(&self, waiting_since: Moment) -> usize {
         let mut state = self.lock();
         let has_waited = |job: &&Job| self.turns.is_empty() && job.queued_at() <= waiting_since;
-        let waited = state.queue.iter().take_while(has_waited).count();
+        let waited = state.queue.iter().take_while(has_waited).count().saturating_sub(state.coming);
         let woken = state.wake(waited);
         let missing = self.grow_by(&mut state, waited - woken.len());
         drop(state);
@@ -247,6 +253,8 @@ impl Pool {
                     state.threads -= 1;
                     return None;
                 }
+            } else {
+                state.coming -= 1;
             }
         }
     }
@@ -270,7 +278,7 @@ impl Pool {
         state.is_stopping = true;
         let parked = state.idle.drain(..).collect::<Vec<_>>();
         let parked = parked.into_iter().chain(state.standby.drain(..)).collect::<Vec<_>>();
-        parked.iter().for_each(|seat| seat.is_parked.store(false, Ordering::Relaxed));
+        state.note_woken(&parked);
         drop(state);
         parked.iter().for_each(|seat| seat.thread.unpark());
     }
@@ -536,6 +544,18 @@ mod tests {
         assert_eq!(pool.grow(Moment::now()), 0);
         drop(turn);
         assert_eq!(pool.grow(Moment::now()), 2);
+    }
+
+    #[test]
+    fn a_worker_that_was_woken_and_has_no_core_yet_counts_for_what_waits() {
+        let pool = pool(Size::Elastic { max: 10, standby: 0, eager: false });
+        pool.enlist(1);
+        pool.join();
+        // It is woken, and does nothing.
+        pool.park_in(&mut pool.lock(), &Seat::of_current());
+        let later = Moment::now() + NEVER;
+        assert_eq!((dispatch(&pool, [0]), pool.grow(later)), (0, 0));
+        assert_eq!((dispatch(&pool, [1]), pool.grow(later)), (0, 1));
     }
 
     #[test]

@@ -45,13 +45,15 @@ impl IoDriver {
     /// When the process is out of descriptors, or [`IoDriver::IoUring`] was asked for and the kernel has none to give; the
     /// message says why.
     pub fn open(self, count: usize) -> io::Result<Vec<Box<dyn Driver>>> {
-        tracing::info!("{}", IoChoice::of(self));
+        let choice = IoChoice::of(self);
         let epoll = || Ok(Box::new(Epoll::new()?) as Box<dyn Driver>);
         let io_uring = || Ok(Box::new(IoUring::new()?) as Box<dyn Driver>);
-        match self {
-            Self::Auto | Self::Epoll => (0..count).map(|_| epoll()).collect(),
-            Self::IoUring => (0..count).map(|_| io_uring()).collect(),
-        }
+        let drivers = match self {
+            Self::Auto | Self::Epoll => (0..count).map(|_| epoll()).collect::<io::Result<_>>()?,
+            Self::IoUring => (0..count).map(|_| io_uring()).collect::<io::Result<_>>()?,
+        };
+        tracing::info!("{choice}");
+        Ok(drivers)
     }
 }
 

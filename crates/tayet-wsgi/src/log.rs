@@ -19,7 +19,8 @@ pub(crate) fn start_log(filter: &str) -> PyResult<()> {
     // By targets and levels alone: what filters by fields too keeps a megabyte of automata.
     let filter: Targets =
         filter.parse().map_err(|error| PyValueError::new_err(format!("TAYET_LOG={filter}: {error}")))?;
-    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false);
+    let log =
+        tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(false).log_internal_errors(false);
     // A second server of this process logs where the first does.
     let _ = tracing_subscriber::registry().with(filter).with(log).try_init();
     Ok(())

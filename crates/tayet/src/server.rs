@@ -191,8 +191,9 @@ fn shut_down_on(mut signals: Signals, handle: ServerHandle) -> io::Result<JoinHa
     let wait = move || {
         for (count, signal) in signals.forever().enumerate() {
             if count == 0 {
-                tracing::info!("shutting down; a second signal ends it at once");
+                // First, since writing the log may fail, by a panic even.
                 handle.shutdown();
+                tracing::info!("shutting down; a second signal ends it at once");
             } else if signal_hook::low_level::emulate_default_handler(signal).is_err() {
                 std::process::abort();
             }
