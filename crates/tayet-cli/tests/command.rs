@@ -184,6 +184,14 @@ fn it_ends_when_it_has_answered() {
     }
 }
 
+#[test]
+fn it_ends_though_nobody_reads_what_it_logs() {
+    let mut demo = Running::start(tayet(&["--listen", "127.0.0.1:0"]));
+    drop(demo.process.stderr.take());
+    demo.signal("TERM");
+    assert!(demo.process.wait().unwrap().success());
+}
+
 /// A directory with one file.
 fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
