@@ -99,7 +99,7 @@ mod tests {
         let extent = Extent::of(Family::Http, &[measured]);
         assert!(extent.is_partial());
         let label = extent.label().unwrap();
-        assert!(label.contains("the scenarios hello-512; pipelined; "), "{label}");
+        assert!(label.contains("the scenarios hello-512; hello-4096; pipelined; "), "{label}");
         assert!(label.ends_with(", and the contestants actix-web."), "{label}");
     }
 }

@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(args("--million").select(scenario::all()).unwrap().len(), scenario::all().len());
         let selected = args("--only hello --only memory").select(scenario::all()).unwrap();
         let names: Vec<_> = selected.iter().map(|scenario| scenario.name).collect();
-        assert_eq!(names, ["hello-64", "hello-512", "memory"]);
+        assert_eq!(names, ["hello-64", "hello-512", "hello-4096", "memory"]);
         assert_eq!(args("--instructions").instructions, Some(Ratchet::Check));
         assert_eq!(args("--instructions=update").instructions, Some(Ratchet::Update));
     }

@@ -18,9 +18,10 @@ pub(in crate::bench) const TAYET_1_LOOP: Contestant =
 pub(in crate::bench) const TAYET_8_LOOPS: Contestant =
     tayet("tayet-8-loops", "Tayet, 8 loops", &["--loops", "8"]);
 const TAYET_2_LOOPS: Contestant = tayet("tayet-2-loops", "Tayet, 2 loops", &["--loops", "2"]);
-const ACTIX_BLOCK: Contestant =
+pub(in crate::bench) const ACTIX_BLOCK: Contestant =
     dispatching("actix-block", "actix-web, web::block", rust("peer-actix", "actix-web"));
-const AXUM_BLOCK: Contestant = dispatching("axum-block", "axum, spawn_blocking", rust("peer-axum", "axum"));
+pub(in crate::bench) const AXUM_BLOCK: Contestant =
+    dispatching("axum-block", "axum, spawn_blocking", rust("peer-axum", "axum"));
 
 const EVERYONE: &[Contestant] = &[
     FLOOR,
@@ -37,6 +38,8 @@ const EVERYONE: &[Contestant] = &[
     ASTRA,
     TINY_HTTP,
 ];
+/// Those that hold thousands of connections without a thread for each.
+const MANY: &[Contestant] = &[FLOOR, TAYET, NTEX, MAY_MINIHTTP, ACTIX, HYPER, NGINX, FASTHTTP];
 const SLEEPERS: &[Contestant] = &[SLEEPER, TAYET, TAYET_100_THREADS, AXUM_BLOCK, ACTIX_BLOCK, GO, ASTRA];
 const JSON_SERVERS: &[Contestant] =
     &[FLOOR, TAYET, TAYET_INLINE, NTEX, MAY_MINIHTTP, ACTIX, HYPER, AXUM, FASTHTTP, GO, ASTRA, TINY_HTTP];
@@ -86,6 +89,7 @@ fn loads() -> Vec<Scenario> {
     vec![
         load("hello-64", "Hello, 64 connections", "/", kept_alive(64), beside(EVERYONE)),
         load("hello-512", "Hello, 512 connections", "/", kept_alive(512), beside(EVERYONE)),
+        load("hello-4096", "Hello, 4,096 connections", "/", kept_alive(4_096), beside(MANY)),
         load(
             "pipelined",
             "Hello, 64 connections, 16 requests pipelined",
