@@ -13,7 +13,8 @@ pub struct BreakerConfig {
     pub failures_to_open: u32,
     /// How long it is open before a query is let through to see whether the server is back. Default: 500 ms.
     pub open_ms: u64,
-    /// Each such probe that fails doubles that time, up to this. Default: 30,000 ms.
+    /// Each such probe that fails doubles that time, up to this. Default: 5,000 ms, since a server that is back is not to stay unused
+    /// for long, and a query now and then does it no harm.
     pub max_open_ms: u64,
     /// So many probes, one after the other, must succeed before all queries are let through again. Default: 2.
     pub probes_to_close: u32,
@@ -26,7 +27,7 @@ impl Default for BreakerConfig {
         Self {
             failures_to_open: 5,
             open_ms: 500,
-            max_open_ms: 30_000,
+            max_open_ms: 5_000,
             probes_to_close: 2,
             unanswered_after_ms: 1_000,
         }
