@@ -29,7 +29,8 @@ pub struct Limits {
     pub max_body_bytes: usize,
     /// Bytes of a streamed body; 0 for no limit, the default. Past it the answer is 413.
     pub max_stream_bytes: u64,
-    /// Bytes of a body that may wait for a handler that reads it as a stream; past it the socket is not read. Default 256 KiB.
+    /// Bytes of a body that may wait for a handler that reads it as a stream; past it the socket is not read. Of a body with a
+    /// known length of which more is still to come, the handler's thread receives the rest itself (with epoll). Default 256 KiB.
     pub stream_buffer_bytes: usize,
     /// A body up to this size is waited for before a plain `&mut Request` handler is called; of a larger one it is
     /// called with what is there and streams the rest. Default 64 KiB.
