@@ -1,7 +1,7 @@
 //! Between a loop, which receives a request's body, and the handler that reads it.
 //!
-//! As long as a body is small, or its handler has other things to do, the loop receives it ahead. Of a large one whose length is known
-//! it lends the receiving to the reader, who takes the bytes from the socket itself: without a copy, and without waking anybody.
+//! What the pipe can hold, the loop receives ahead. Of a body whose length is known to be more it lends the receiving to the reader,
+//! who takes the bytes from the socket itself: without a copy, and without waking anybody.
 
 use std::collections::VecDeque;
 use std::fmt;
