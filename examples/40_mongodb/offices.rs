@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use tayet::{Html, IntoResponse, Json, Path, Query, Router, StatusCode, get, header};
-use tayet_mongo::{Collection, Db, Document, Id, Index, Mongo, Or404, Page, PageQuery, doc};
+use tayet_mongo::{Collection, Db, Document, Id, Index, Later, Mongo, Or404, Page, PageQuery, doc};
 
 use self::office::OfficeLocation;
 
@@ -19,6 +19,7 @@ pub(crate) fn router(mongo: Mongo) -> Router {
         .get("/office/json", constant)
         .route("/mongo/office", get(list).post(add))
         .route("/mongo/office/{id}", get(one).put(replace).delete(remove))
+        .get("/mongo/office/{id}/later", one_later)
         .get("/mongo/office/{id}/html", page)
         .with_state(mongo.index(COLLECTION, one_a_name))
 }
@@ -54,6 +55,11 @@ fn add(db: Db, Json(office): Json<OfficeLocation>) -> tayet::Result<impl IntoRes
 
 fn one(db: Db, Path(id): Path<Id>) -> tayet::Result<Json<OfficeLocation>> {
     Ok(Json(find(&db, id)?))
+}
+
+/// The same without a thread that waits: the query is the handler's last act, and it is returned.
+fn one_later(db: Db, Path(id): Path<Id>) -> Later<Json<OfficeLocation>> {
+    offices(&db).later().find_by_id(id).or_404().json()
 }
 
 fn page(db: Db, Path(id): Path<Id>) -> tayet::Result<Html<String>> {

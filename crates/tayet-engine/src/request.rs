@@ -337,6 +337,11 @@ impl Request {
         Responder::new(Arc::clone(&self.peer), self.exchange, deferral)
     }
 
+    /// Whether an answer that comes later is sent: not where a test calls a handler without a server.
+    pub fn can_defer(&self) -> bool {
+        self.peer.socket().is_some()
+    }
+
     /// Takes the request along, body and all, to be answered later from any thread. Unlike what [`Request::defer`] gives,
     /// the one that leaves can begin a WebSocket. What the handler returns is then not sent; of what is left to it, the body
     /// is empty.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tayet::ClientWatch;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::{timeout, timeout_at};
 
 use crate::admission::Ticket;
 use crate::{MongoError, MongoErrorKind, Result};
@@ -45,42 +46,67 @@ impl Patience {
     }
 }
 
-/// Has the runtime do `work`, and waits for it, but not longer than `left`.
+/// What the driver is to do, let through to it.
 ///
-/// The driver's futures are better not dropped half-way: it then closes the connection, with all that this costs. So what
-/// nobody waits for any longer runs on to its end, for [`DRIVER_GRACE`] at most, and keeps its ticket until then.
-pub(crate) fn wait_for<T: Send + 'static>(
-    runtime: &Handle,
-    ticket: Ticket,
-    patience: &Patience,
-    left: Duration,
-    work: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
-    let ticket = Arc::new(ticket);
-    let (sender, receiver) = sync_channel(1);
-    let with_the_driver = Arc::clone(&ticket);
-    let task = runtime.spawn(async move {
-        let result = work.await;
-        with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
-        drop(with_the_driver);
-        // Whoever asked may have given up.
-        let _ = sender.send(result);
-    });
-    match receive(&receiver, patience, Instant::now() + left) {
-        Ok(result) => result,
-        Err(kind) => {
-            if kind == MongoErrorKind::TimedOut {
-                ticket.given_up();
+/// Its futures are better not dropped half-way: it then closes the connection, with all that this costs. So what nobody waits for
+/// any longer runs on to its end, for [`DRIVER_GRACE`] at most, and keeps its ticket until then.
+pub(crate) struct Call<W> {
+    pub(crate) runtime: Handle,
+    pub(crate) ticket: Ticket,
+    pub(crate) due: Instant,
+    pub(crate) work: W,
+}
+
+impl<T: Send + 'static, W: Future<Output = Result<T>> + Send + 'static> Call<W> {
+    /// Waits for it on this thread, while it is worth it.
+    pub(crate) fn wait(self, patience: &Patience) -> Result<T> {
+        let Self { runtime, ticket, due, work } = self;
+        let ticket = Arc::new(ticket);
+        let (sender, receiver) = sync_channel(1);
+        let with_the_driver = Arc::clone(&ticket);
+        let task = runtime.spawn(async move {
+            let result = work.await;
+            with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
+            drop(with_the_driver);
+            // Whoever asked may have given up.
+            let _ = sender.send(result);
+        });
+        match receive(&receiver, patience, due) {
+            Ok(result) => result,
+            Err(kind) => {
+                if kind == MongoErrorKind::TimedOut {
+                    ticket.given_up();
+                }
+                runtime.spawn(end(task, ticket));
+                Err(MongoError::of_kind(kind))
             }
-            runtime.spawn(end(task, ticket));
-            Err(MongoError::of_kind(kind))
+        }
+    }
+
+    /// Waits for it on the driver's own thread.
+    pub(crate) async fn outcome(self) -> Result<T> {
+        let Self { ticket, due, work, .. } = self;
+        let mut work = Box::pin(work);
+        match timeout_at(due.into(), &mut work).await {
+            Ok(result) => {
+                ticket.ended(result.as_ref().is_err_and(MongoError::blames_server));
+                result
+            }
+            Err(_) => {
+                ticket.given_up();
+                tokio::spawn(async move {
+                    _ = timeout(DRIVER_GRACE, work).await;
+                    drop(ticket);
+                });
+                Err(MongoError::of_kind(MongoErrorKind::TimedOut))
+            }
         }
     }
 }
 
 /// Sees to it that what nobody waits for ends.
 async fn end(mut task: JoinHandle<()>, ticket: Arc<Ticket>) {
-    if tokio::time::timeout(DRIVER_GRACE, &mut task).await.is_err() {
+    if timeout(DRIVER_GRACE, &mut task).await.is_err() {
         ticket.given_up();
         task.abort();
     }

@@ -19,98 +19,32 @@ use serde::de::DeserializeOwned;
 
 use crate::cursor::{Batches, decode};
 use crate::db::Work;
-use crate::{Bulk, Cursor, Db, Find, PageQuery, Paged, Result, by_id};
+use crate::{Bulk, Cursor, Db, Find, Mode, PageQuery, Paged, Result, Returning, Waiting, by_id};
 
 /// A collection whose documents are `T`s: a cheap value, made by [`Db::collection`].
 ///
-/// Everything blocks until the server has answered. What ends in `_with` takes the driver's options as well. Every method fails
-/// when there is no server, or it refuses, as [`MongoErrorKind`](crate::MongoErrorKind) has it.
-pub struct Collection<T> {
+/// Everything blocks until the server has answered, and returns a [`Result`]: that is what `M::Answer<R>` stands for, unless
+/// [`Collection::later`] has made it a [`Later`](crate::Later). What ends in `_with` takes the driver's options as well. Every
+/// method fails when there is no server, or it refuses, as [`MongoErrorKind`](crate::MongoErrorKind) has it.
+pub struct Collection<T, M = Waiting> {
     db: Db,
     name: Arc<str>,
-    documents: PhantomData<fn(T) -> T>,
+    documents: PhantomData<fn(T) -> (T, M)>,
 }
 
 impl<T> Collection<T> {
-    pub(crate) fn new(db: Db, name: Arc<str>) -> Self {
-        Self { db, name, documents: PhantomData }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The same collection with documents of another type.
-    pub fn of<U>(&self) -> Collection<U> {
+    /// The same collection, whose methods do not wait: they return a [`Later`](crate::Later), which the handler returns.
+    ///
+    /// ```no_run
+    /// use tayet::{Json, Path};
+    /// use tayet_mongo::{Db, Document, Id, Later, by_id};
+    ///
+    /// fn remove(db: Db, Path(id): Path<Id>) -> Later<Json<bool>> {
+    ///     db.collection::<Document>("users").later().delete_one(by_id(id)).json()
+    /// }
+    /// ```
+    pub fn later(&self) -> Collection<T, Returning> {
         Collection::new(self.db.clone(), Arc::clone(&self.name))
-    }
-
-    pub(crate) fn db(&self) -> &Db {
-        &self.db
-    }
-
-    /// Has the driver do something with its documents as they are, and waits for it.
-    pub(crate) fn run<R, F>(
-        &self,
-        operation: &'static str,
-        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
-    ) -> Result<R>
-    where
-        R: Send + 'static,
-        F: Future<Output = Result<R>> + Send + 'static,
-    {
-        self.db.run(operation, |about| work(about.database.collection(&self.name), about))
-    }
-
-    /// How many documents match.
-    pub fn count(&self, filter: Document) -> Result<u64> {
-        self.count_with(filter, CountOptions::default())
-    }
-
-    /// How many documents match.
-    pub fn count_with(&self, filter: Document, mut options: CountOptions) -> Result<u64> {
-        self.run("count", |documents, work| async move {
-            options.max_time.get_or_insert(work.max_time);
-            let action = documents.count_documents(filter).with_options(options);
-            Ok(perform!(work.session, action)?)
-        })
-    }
-
-    /// About how many documents there are, without looking at them. Not in transactions.
-    pub fn estimated_count(&self) -> Result<u64> {
-        self.run("count", |documents, work| async move {
-            Ok(documents.estimated_document_count().max_time(work.max_time).await?)
-        })
-    }
-
-    /// The values that a field has in the documents that match.
-    pub fn distinct<R: DeserializeOwned>(
-        &self,
-        field: impl Into<String>,
-        filter: Document,
-    ) -> Result<Vec<R>> {
-        self.distinct_with(field, filter, DistinctOptions::default())
-    }
-
-    /// The values that a field has in the documents that match.
-    pub fn distinct_with<R: DeserializeOwned>(
-        &self,
-        field: impl Into<String>,
-        filter: Document,
-        options: DistinctOptions,
-    ) -> Result<Vec<R>> {
-        let field = field.into();
-        let values = self.run("distinct", |documents, work| async move {
-            let ask = |options| documents.distinct(&field, filter.clone()).with_options(options);
-            let mut timed = options.clone();
-            timed.max_time.get_or_insert(work.max_time);
-            Ok(match perform!(work.session, ask(timed)) {
-                Err(error) if knows_no_max_time(&error) => perform!(work.session, ask(options))?,
-                values => values?,
-            })
-        })?;
-        values.into_iter().map(|value| Ok(deserialize_from_bson(value)?)).collect()
     }
 
     /// What the stages of a pipeline make of it.
@@ -143,12 +77,90 @@ impl<T> Collection<T> {
         Ok(Cursor::new(self.db.clone(), fetched))
     }
 
+    /// Many writes in few messages: see [`Bulk`].
+    pub fn bulk(&self) -> Bulk<'_, T> {
+        Bulk::new(self)
+    }
+}
+
+impl<T, M> Collection<T, M> {
+    pub(crate) fn new(db: Db, name: Arc<str>) -> Self {
+        Self { db, name, documents: PhantomData }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same collection with documents of another type.
+    pub fn of<U>(&self) -> Collection<U, M> {
+        Collection::new(self.db.clone(), Arc::clone(&self.name))
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+}
+
+impl<T, M: Mode> Collection<T, M> {
+    /// How many documents match.
+    pub fn count(&self, filter: Document) -> M::Answer<u64> {
+        self.count_with(filter, CountOptions::default())
+    }
+
+    /// How many documents match.
+    pub fn count_with(&self, filter: Document, mut options: CountOptions) -> M::Answer<u64> {
+        self.run("count", |documents, work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            let action = documents.count_documents(filter).with_options(options);
+            Ok(perform!(work.session, action)?)
+        })
+    }
+
+    /// About how many documents there are, without looking at them. Not in transactions.
+    pub fn estimated_count(&self) -> M::Answer<u64> {
+        self.run("count", |documents, work| async move {
+            Ok(documents.estimated_document_count().max_time(work.max_time).await?)
+        })
+    }
+
+    /// The values that a field has in the documents that match.
+    pub fn distinct<R: DeserializeOwned + Send + 'static>(
+        &self,
+        field: impl Into<String>,
+        filter: Document,
+    ) -> M::Answer<Vec<R>> {
+        self.distinct_with(field, filter, DistinctOptions::default())
+    }
+
+    /// The values that a field has in the documents that match.
+    pub fn distinct_with<R: DeserializeOwned + Send + 'static>(
+        &self,
+        field: impl Into<String>,
+        filter: Document,
+        options: DistinctOptions,
+    ) -> M::Answer<Vec<R>> {
+        let field = field.into();
+        let ask = |documents: mongodb::Collection<RawDocumentBuf>, work: Work| async move {
+            let ask = |options| documents.distinct(&field, filter.clone()).with_options(options);
+            let mut timed = options.clone();
+            timed.max_time.get_or_insert(work.max_time);
+            Ok(match perform!(work.session, ask(timed)) {
+                Err(error) if knows_no_max_time(&error) => perform!(work.session, ask(options))?,
+                values => values?,
+            })
+        };
+        let read = |value| Ok(deserialize_from_bson(value)?);
+        self.run_and_read("distinct", ask, move |values| values.into_iter().map(read).collect())
+    }
+
     /// Changes the first document that matches.
     pub fn update_one(
         &self,
         filter: Document,
         update: impl Into<UpdateModifications>,
-    ) -> Result<UpdateResult> {
+    ) -> M::Answer<UpdateResult> {
         self.update_one_with(filter, update, UpdateOptions::default())
     }
 
@@ -158,7 +170,7 @@ impl<T> Collection<T> {
         filter: Document,
         update: impl Into<UpdateModifications>,
         options: UpdateOptions,
-    ) -> Result<UpdateResult> {
+    ) -> M::Answer<UpdateResult> {
         let update = update.into();
         self.run("update", |documents, work| async move {
             let action = documents.update_one(filter, update).with_options(options);
@@ -171,7 +183,7 @@ impl<T> Collection<T> {
         &self,
         filter: Document,
         update: impl Into<UpdateModifications>,
-    ) -> Result<UpdateResult> {
+    ) -> M::Answer<UpdateResult> {
         self.update_many_with(filter, update, UpdateOptions::default())
     }
 
@@ -181,7 +193,7 @@ impl<T> Collection<T> {
         filter: Document,
         update: impl Into<UpdateModifications>,
         options: UpdateOptions,
-    ) -> Result<UpdateResult> {
+    ) -> M::Answer<UpdateResult> {
         let update = update.into();
         self.run("update", |documents, work| async move {
             let action = documents.update_many(filter, update).with_options(options);
@@ -190,12 +202,12 @@ impl<T> Collection<T> {
     }
 
     /// Removes the first document that matches; `false` when there was none.
-    pub fn delete_one(&self, filter: Document) -> Result<bool> {
+    pub fn delete_one(&self, filter: Document) -> M::Answer<bool> {
         self.delete_one_with(filter, DeleteOptions::default())
     }
 
     /// Removes the first document that matches; `false` when there was none.
-    pub fn delete_one_with(&self, filter: Document, options: DeleteOptions) -> Result<bool> {
+    pub fn delete_one_with(&self, filter: Document, options: DeleteOptions) -> M::Answer<bool> {
         self.run("delete", |documents, work| async move {
             let action = documents.delete_one(filter).with_options(options);
             Ok(perform!(work.session, action)?.deleted_count > 0)
@@ -203,12 +215,12 @@ impl<T> Collection<T> {
     }
 
     /// Removes every document that matches, and says how many.
-    pub fn delete_many(&self, filter: Document) -> Result<u64> {
+    pub fn delete_many(&self, filter: Document) -> M::Answer<u64> {
         self.delete_many_with(filter, DeleteOptions::default())
     }
 
     /// Removes every document that matches, and says how many.
-    pub fn delete_many_with(&self, filter: Document, options: DeleteOptions) -> Result<u64> {
+    pub fn delete_many_with(&self, filter: Document, options: DeleteOptions) -> M::Answer<u64> {
         self.run("delete", |documents, work| async move {
             let action = documents.delete_many(filter).with_options(options);
             Ok(perform!(work.session, action)?.deleted_count)
@@ -216,28 +228,51 @@ impl<T> Collection<T> {
     }
 
     /// Removes the collection with its documents and indexes.
-    pub fn drop(&self) -> Result<()> {
+    pub fn drop(&self) -> M::Answer<()> {
         self.run("command", |documents, work| async move {
             let action = documents.drop();
             Ok(perform!(work.session, action)?)
         })
     }
 
-    /// Many writes in few messages: see [`Bulk`].
-    pub fn bulk(&self) -> Bulk<'_, T> {
-        Bulk::new(self)
+    /// Has the driver do something with its documents as they are.
+    pub(crate) fn run<F, R>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+    ) -> M::Answer<R>
+    where
+        F: Future<Output = Result<R>> + Send + 'static,
+        R: Send + 'static,
+    {
+        self.run_and_read(operation, work, Ok)
+    }
+
+    /// The same; `read` makes the answer of what came of it.
+    pub(crate) fn run_and_read<F, R, U>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+        read: impl FnOnce(R) -> Result<U> + Send + 'static,
+    ) -> M::Answer<U>
+    where
+        F: Future<Output = Result<R>> + Send + 'static,
+        R: Send + 'static,
+        U: Send + 'static,
+    {
+        M::perform(&self.db, operation, |about| work(about.database.collection(&self.name), about), read)
     }
 }
 
 /// Reading.
-impl<T: DeserializeOwned> Collection<T> {
+impl<T: DeserializeOwned + Send + 'static, M: Mode> Collection<T, M> {
     /// The first document that matches, if one does.
-    pub fn find_one(&self, filter: Document) -> Result<Option<T>> {
+    pub fn find_one(&self, filter: Document) -> M::Answer<Option<T>> {
         self.find_one_with(filter, FindOneOptions::default())
     }
 
     /// The first document that matches, if one does.
-    pub fn find_one_with(&self, filter: Document, mut options: FindOneOptions) -> Result<Option<T>> {
+    pub fn find_one_with(&self, filter: Document, mut options: FindOneOptions) -> M::Answer<Option<T>> {
         self.one("find", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
             let action = documents.find_one(filter).with_options(options);
@@ -246,17 +281,17 @@ impl<T: DeserializeOwned> Collection<T> {
     }
 
     /// The document with this `_id`.
-    pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
+    pub fn find_by_id(&self, id: impl Into<Bson>) -> M::Answer<Option<T>> {
         self.find_one(by_id(id))
     }
 
     /// The documents that match: [`Find`] says in which order, and how many.
-    pub fn find(&self, filter: Document) -> Find<'_, T> {
+    pub fn find(&self, filter: Document) -> Find<'_, T, M> {
         Find::new(self, filter)
     }
 
     /// One page of the documents that match, by a key: see [`Paged`].
-    pub fn page(&self, filter: Document, page: PageQuery) -> Paged<'_, T> {
+    pub fn page(&self, filter: Document, page: PageQuery) -> Paged<'_, T, M> {
         Paged::new(self, filter, page)
     }
 
@@ -265,7 +300,7 @@ impl<T: DeserializeOwned> Collection<T> {
         &self,
         filter: Document,
         update: impl Into<UpdateModifications>,
-    ) -> Result<Option<T>> {
+    ) -> M::Answer<Option<T>> {
         self.find_one_and_update_with(filter, update, FindOneAndUpdateOptions::default())
     }
 
@@ -275,7 +310,7 @@ impl<T: DeserializeOwned> Collection<T> {
         filter: Document,
         update: impl Into<UpdateModifications>,
         mut options: FindOneAndUpdateOptions,
-    ) -> Result<Option<T>> {
+    ) -> M::Answer<Option<T>> {
         let update = update.into();
         self.one("find_and_modify", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
@@ -285,7 +320,7 @@ impl<T: DeserializeOwned> Collection<T> {
     }
 
     /// Removes the first document that matches, and returns it.
-    pub fn find_one_and_delete(&self, filter: Document) -> Result<Option<T>> {
+    pub fn find_one_and_delete(&self, filter: Document) -> M::Answer<Option<T>> {
         self.find_one_and_delete_with(filter, FindOneAndDeleteOptions::default())
     }
 
@@ -294,7 +329,7 @@ impl<T: DeserializeOwned> Collection<T> {
         &self,
         filter: Document,
         mut options: FindOneAndDeleteOptions,
-    ) -> Result<Option<T>> {
+    ) -> M::Answer<Option<T>> {
         self.one("find_and_modify", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
             let action = documents.find_one_and_delete(filter).with_options(options);
@@ -306,19 +341,22 @@ impl<T: DeserializeOwned> Collection<T> {
         &self,
         operation: &'static str,
         work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
-    ) -> Result<Option<T>>
+    ) -> M::Answer<Option<T>>
     where
         F: Future<Output = Result<Option<RawDocumentBuf>>> + Send + 'static,
     {
-        self.run(operation, work)?.map(|document| decode(&document)).transpose()
+        self.run_and_read(operation, work, |found| found.map(|document| decode(&document)).transpose())
     }
 }
 
 /// Writing.
-impl<T: Serialize> Collection<T> {
+impl<T: Serialize, M: Mode> Collection<T, M> {
     /// Adds a document, and says what its `_id` is; one without gets one.
-    pub fn insert_one(&self, document: impl Borrow<T>) -> Result<Bson> {
-        let document = serialize_to_raw_document_buf(document.borrow())?;
+    pub fn insert_one(&self, document: impl Borrow<T>) -> M::Answer<Bson> {
+        let document = match serialize_to_raw_document_buf(document.borrow()) {
+            Ok(document) => document,
+            Err(error) => return M::answer(Err(error.into())),
+        };
         self.run("insert", |documents, work| async move {
             let action = documents.insert_one(document);
             Ok(perform!(work.session, action)?.inserted_id)
@@ -326,7 +364,7 @@ impl<T: Serialize> Collection<T> {
     }
 
     /// Adds documents, and says what their `_id`s are, in the same order. At the first that fails it stops.
-    pub fn insert_many(&self, documents: impl IntoIterator<Item = impl Borrow<T>>) -> Result<Vec<Bson>> {
+    pub fn insert_many(&self, documents: impl IntoIterator<Item = impl Borrow<T>>) -> M::Answer<Vec<Bson>> {
         self.insert_many_with(documents, InsertManyOptions::default())
     }
 
@@ -335,23 +373,26 @@ impl<T: Serialize> Collection<T> {
         &self,
         documents: impl IntoIterator<Item = impl Borrow<T>>,
         options: InsertManyOptions,
-    ) -> Result<Vec<Bson>> {
+    ) -> M::Answer<Vec<Bson>> {
         let added =
             documents.into_iter().map(|document| Ok(serialize_to_raw_document_buf(document.borrow())?));
-        let added = added.collect::<Result<Vec<_>>>()?;
-        if added.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut ids = self.run("insert", |documents, work| async move {
+        let added = match added.collect::<Result<Vec<_>>>() {
+            Ok(added) if !added.is_empty() => added,
+            nothing_or_error => return M::answer(nothing_or_error.map(|_| Vec::new())),
+        };
+        let add = |documents: mongodb::Collection<RawDocumentBuf>, work: Work| async move {
             let action = documents.insert_many(added).with_options(options);
-            Ok(perform!(work.session, action)?.inserted_ids.into_iter().collect::<Vec<_>>())
-        })?;
-        ids.sort_by_key(|(index, _)| *index);
-        Ok(ids.into_iter().map(|(_, id)| id).collect())
+            Ok(perform!(work.session, action)?.inserted_ids)
+        };
+        self.run_and_read("insert", add, |ids| {
+            let mut ids = ids.into_iter().collect::<Vec<_>>();
+            ids.sort_by_key(|(index, _)| *index);
+            Ok(ids.into_iter().map(|(_, id)| id).collect())
+        })
     }
 
     /// Puts a document in the place of the first that matches.
-    pub fn replace_one(&self, filter: Document, document: impl Borrow<T>) -> Result<UpdateResult> {
+    pub fn replace_one(&self, filter: Document, document: impl Borrow<T>) -> M::Answer<UpdateResult> {
         self.replace_one_with(filter, document, ReplaceOptions::default())
     }
 
@@ -361,8 +402,11 @@ impl<T: Serialize> Collection<T> {
         filter: Document,
         document: impl Borrow<T>,
         options: ReplaceOptions,
-    ) -> Result<UpdateResult> {
-        let document = serialize_to_raw_document_buf(document.borrow())?;
+    ) -> M::Answer<UpdateResult> {
+        let document = match serialize_to_raw_document_buf(document.borrow()) {
+            Ok(document) => document,
+            Err(error) => return M::answer(Err(error.into())),
+        };
         self.run("update", |documents, work| async move {
             let action = documents.replace_one(filter, document).with_options(options);
             Ok(perform!(work.session, action)?)
@@ -371,9 +415,9 @@ impl<T: Serialize> Collection<T> {
 }
 
 /// Both.
-impl<T: Serialize + DeserializeOwned> Collection<T> {
+impl<T: Serialize + DeserializeOwned + Send + 'static, M: Mode> Collection<T, M> {
     /// Puts a document in the place of the first that matches; what it was before, unless the options say otherwise.
-    pub fn find_one_and_replace(&self, filter: Document, document: impl Borrow<T>) -> Result<Option<T>> {
+    pub fn find_one_and_replace(&self, filter: Document, document: impl Borrow<T>) -> M::Answer<Option<T>> {
         self.find_one_and_replace_with(filter, document, FindOneAndReplaceOptions::default())
     }
 
@@ -383,8 +427,11 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         filter: Document,
         document: impl Borrow<T>,
         mut options: FindOneAndReplaceOptions,
-    ) -> Result<Option<T>> {
-        let document = serialize_to_raw_document_buf(document.borrow())?;
+    ) -> M::Answer<Option<T>> {
+        let document = match serialize_to_raw_document_buf(document.borrow()) {
+            Ok(document) => document,
+            Err(error) => return M::answer(Err(error.into())),
+        };
         self.one("find_and_modify", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
             let action = documents.find_one_and_replace(filter, document).with_options(options);
@@ -400,13 +447,13 @@ fn knows_no_max_time(error: &mongodb::error::Error) -> bool {
         if error.code == FAILED_TO_PARSE && error.message.contains("maxTimeMS"))
 }
 
-impl<T> Clone for Collection<T> {
+impl<T, M> Clone for Collection<T, M> {
     fn clone(&self) -> Self {
         self.of()
     }
 }
 
-impl<T> fmt::Debug for Collection<T> {
+impl<T, M> fmt::Debug for Collection<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Collection").field("name", &self.name).finish_non_exhaustive()
     }

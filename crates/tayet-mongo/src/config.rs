@@ -23,6 +23,10 @@ pub struct MongoConfig {
     /// Most queries that wait for a connection; past it they are refused (503). Default: 300, which with the connections leaves
     /// a server some hundred of its 512 threads for requests that need no database.
     pub max_waiting_queries: usize,
+    /// Most queries that wait for a connection where handlers return them ([`Collection::later`](crate::Collection::later)),
+    /// among which all others are counted; past it they are refused (503). No thread waits for them. Default: 4,096, as many as
+    /// the server's queue has.
+    pub max_returned_queries: usize,
     /// How long a query may take, its wait for a connection included, where the request has no earlier deadline. Default:
     /// 10,000 ms.
     pub query_timeout_ms: u64,
@@ -45,6 +49,7 @@ impl Default for MongoConfig {
         Self {
             max_connections: None,
             max_waiting_queries: 300,
+            max_returned_queries: 4_096,
             query_timeout_ms: 10_000,
             connect_timeout_ms: 2_000,
             server_selection_timeout_ms: 2_000,

@@ -95,6 +95,16 @@ impl Batches {
         let documents = documents.collect::<Result<_>>()?;
         Ok((documents, (!is_last(&batch)).then_some(self)))
     }
+
+    pub(crate) async fn fetch_all(self) -> Result<Vec<RawDocumentBuf>> {
+        let (mut documents, mut more) = self.fetch().await?;
+        while let Some(batches) = more {
+            let (batch, rest) = batches.fetch().await?;
+            documents.extend(batch);
+            more = rest;
+        }
+        Ok(documents)
+    }
 }
 
 fn documents(batch: &RawBatch) -> Result<impl Iterator<Item = Result<&RawDocument>>> {

@@ -10,9 +10,10 @@ use mongodb::Database;
 use mongodb::bson::Document;
 use tayet::{Context, FromRef, FromRequestParts, Request};
 
-use crate::call::{Patience, wait_for};
+use crate::call::{Call, Patience};
 use crate::session::Session;
-use crate::{Collection, Mongo, MongoError, MongoErrorKind, Result};
+use crate::stats::Stats;
+use crate::{Collection, Later, Mongo, MongoError, MongoErrorKind, Result};
 
 /// A database: as an extractor, for one request, whose deadline is its queries' ([`Request::time_left`]) and whose client is
 /// watched: when it goes, nobody waits for its queries any longer.
@@ -51,7 +52,7 @@ pub struct Db {
 }
 
 /// What a piece of work for the driver is given.
-pub(crate) struct Work {
+pub struct Work {
     pub(crate) database: Database,
     /// How long the server may take.
     pub(crate) max_time: Duration,
@@ -108,37 +109,73 @@ impl Db {
     }
 
     /// Has the driver do something, and waits for it. `work` is to make a future that does nothing before it is polled.
-    pub(crate) fn run<T, F>(&self, operation: &'static str, work: impl FnOnce(Work) -> F) -> Result<T>
+    pub(crate) fn run<F, R>(&self, operation: &'static str, work: impl FnOnce(Work) -> F) -> Result<R>
     where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+        R: Send + 'static,
     {
-        let begun = Instant::now();
-        let result = self.ask(work);
-        match &result {
-            Ok(_) => self.mongo.stats().answered(operation, begun.elapsed().as_secs_f64()),
-            Err(error) => self.note(error),
-        }
-        result
+        let record = self.record(operation);
+        let call = self.let_through(self.mongo.max_waiting_queries(), work);
+        record.note(call.and_then(|call| call.wait(&self.patience)))
     }
 
-    fn ask<T, F>(&self, work: impl FnOnce(Work) -> F) -> Result<T>
+    /// Has the driver do something when the handler has returned it.
+    pub(crate) fn later<F, R>(&self, operation: &'static str, work: impl FnOnce(Work) -> F) -> Later<R>
     where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+        R: Send + 'static,
     {
+        if self.is_in_session() {
+            let reason = "a transaction would be over before its query is asked";
+            return Later::ready(Err(MongoError::because(MongoErrorKind::Failed, reason).into()));
+        }
+        let record = self.record(operation);
+        match self.let_through(self.mongo.max_returned_queries(), work) {
+            Ok(call) => Later::asked(call.runtime.clone(), async move {
+                Ok(record.note(call.outcome().await)?)
+            }),
+            Err(error) => Later::ready(record.note(Err(error)).map_err(Into::into)),
+        }
+    }
+
+    /// Work for the driver, if fewer than so many wait for it beside those that have a connection.
+    fn let_through<F>(&self, max_waiting: usize, work: impl FnOnce(Work) -> F) -> Result<Call<F>> {
         let left = self.patience.left(self.mongo.query_timeout())?;
-        let (driver, ticket) = self.mongo.enter()?;
+        let (driver, ticket) = self.mongo.enter(max_waiting)?;
         let work = work(Work {
             database: driver.client().database(&self.database),
             max_time: left,
             session: self.session.clone(),
         });
-        wait_for(driver.runtime(), ticket, &self.patience, left, work)
+        Ok(Call { runtime: driver.runtime().clone(), ticket, due: Instant::now() + left, work })
     }
 
-    fn note(&self, error: &MongoError) {
-        self.mongo.stats().failed(error);
+    fn record(&self, operation: &'static str) -> Record {
+        let (stats, session) = (Arc::clone(self.mongo.stats()), self.session.clone());
+        Record { operation, begun: Instant::now(), stats, session }
+    }
+}
+
+/// What is to be noted of an operation.
+struct Record {
+    operation: &'static str,
+    begun: Instant,
+    stats: Arc<Stats>,
+    session: Option<Arc<Session>>,
+}
+
+impl Record {
+    /// It is over.
+    fn note<R>(self, result: Result<R>) -> Result<R> {
+        match &result {
+            Ok(_) => self.stats.answered(self.operation, self.begun.elapsed().as_secs_f64()),
+            Err(error) => self.note_error(error),
+        }
+        result
+    }
+
+    fn note_error(&self, error: &MongoError) {
+        self.stats.failed(error);
         if let Some(session) = &self.session {
             session.note(error);
         }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use mongodb::bson::Document;
+use mongodb::bson::{Document, RawDocumentBuf};
 use mongodb::options::{Collation, FindOptions, Hint};
 use serde::de::DeserializeOwned;
 
-use crate::cursor::Batches;
-use crate::{Collection, Cursor, Result};
+use crate::cursor::{Batches, decode};
+use crate::db::Work;
+use crate::{Collection, Cursor, Later, Mode, Result, Returning, Waiting};
 
 /// A query to be run, made by [`Collection::find`].
 ///
@@ -22,14 +23,14 @@ use crate::{Collection, Cursor, Result};
 /// # }
 /// ```
 #[must_use = "it is sent by `run` or `all`"]
-pub struct Find<'a, T> {
-    collection: &'a Collection<T>,
+pub struct Find<'a, T, M = Waiting> {
+    collection: &'a Collection<T, M>,
     filter: Document,
     options: FindOptions,
 }
 
-impl<'a, T> Find<'a, T> {
-    pub(crate) fn new(collection: &'a Collection<T>, filter: Document) -> Self {
+impl<'a, T, M> Find<'a, T, M> {
+    pub(crate) fn new(collection: &'a Collection<T, M>, filter: Document) -> Self {
         Self { collection, filter, options: FindOptions::default() }
     }
 
@@ -108,7 +109,29 @@ impl<T: DeserializeOwned> Find<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Find<'_, T> {
+impl<T: DeserializeOwned + Send + 'static> Find<'_, T, Returning> {
+    /// All that it finds, in memory: say how many that may be ([`Find::limit`]).
+    pub fn all(self) -> Later<Vec<T>> {
+        self.read_all(|documents| documents.iter().map(|document| decode(document)).collect())
+    }
+}
+
+impl<T, M: Mode> Find<'_, T, M> {
+    /// Has all of it fetched, and read.
+    pub(crate) fn read_all<U: Send + 'static>(
+        self,
+        read: impl FnOnce(Vec<RawDocumentBuf>) -> Result<U> + Send + 'static,
+    ) -> M::Answer<U> {
+        let Self { collection, filter, mut options } = self;
+        let fetch = |documents, work: Work| async move {
+            options.max_time.get_or_insert(work.max_time);
+            Batches::find(&documents, filter, options, work.session).await?.fetch_all().await
+        };
+        collection.run_and_read("find", fetch, read)
+    }
+}
+
+impl<T, M> fmt::Debug for Find<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Find").field("filter", &self.filter).finish_non_exhaustive()
     }

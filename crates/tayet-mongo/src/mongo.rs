@@ -156,7 +156,7 @@ impl Mongo {
         &self.0.database
     }
 
-    pub(crate) fn stats(&self) -> &Stats {
+    pub(crate) fn stats(&self) -> &Arc<Stats> {
         &self.0.stats
     }
 
@@ -164,10 +164,18 @@ impl Mongo {
         Duration::from_millis(self.0.config.query_timeout_ms)
     }
 
-    /// Lets a query through to the driver.
-    pub(crate) fn enter(&self) -> Result<(&Driver, Ticket)> {
+    pub(crate) fn max_waiting_queries(&self) -> usize {
+        self.0.config.max_waiting_queries
+    }
+
+    pub(crate) fn max_returned_queries(&self) -> usize {
+        self.0.config.max_returned_queries
+    }
+
+    /// Lets a query through to the driver, if not more than so many wait for a connection.
+    pub(crate) fn enter(&self, max_waiting: usize) -> Result<(&Driver, Ticket)> {
         let connections = self.0.driver.get().map_or(self.connections() as usize, Driver::connections);
-        let ticket = self.0.admission.enter(connections + self.0.config.max_waiting_queries)?;
+        let ticket = self.0.admission.enter(connections + max_waiting)?;
         Ok((self.driver()?, ticket))
     }
 

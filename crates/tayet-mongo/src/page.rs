@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::cursor::decode;
-use crate::{Collection, MongoError, MongoErrorKind, Result};
+use crate::{Collection, Mode, MongoError, MongoErrorKind, Result, Waiting};
 
 /// How many a page has that does not say.
 pub const DEFAULT_PAGE_ITEMS: u32 = 50;
@@ -57,8 +57,8 @@ pub struct Page<T> {
 /// }
 /// ```
 #[must_use = "it is sent by `run`"]
-pub struct Paged<'a, T> {
-    collection: &'a Collection<T>,
+pub struct Paged<'a, T, M = Waiting> {
+    collection: &'a Collection<T, M>,
     filter: Document,
     page: PageQuery,
     key: String,
@@ -72,8 +72,8 @@ struct Place {
     id: Bson,
 }
 
-impl<'a, T> Paged<'a, T> {
-    pub(crate) fn new(collection: &'a Collection<T>, filter: Document, page: PageQuery) -> Self {
+impl<'a, T, M> Paged<'a, T, M> {
+    pub(crate) fn new(collection: &'a Collection<T, M>, filter: Document, page: PageQuery) -> Self {
         Self { collection, filter, page, key: "_id".to_owned(), direction: Ordering::Greater }
     }
 
@@ -90,35 +90,27 @@ impl<'a, T> Paged<'a, T> {
     }
 }
 
-impl<T: DeserializeOwned> Paged<'_, T> {
+impl<T: DeserializeOwned + Send + 'static, M: Mode> Paged<'_, T, M> {
     /// Asks for it.
     ///
     /// # Errors
     ///
     /// [`MongoErrorKind::InvalidPage`] (400) where [`PageQuery::after`] is none; and when there is no server, or a document
     /// is not a `T`.
-    pub fn run(self) -> Result<Page<T>> {
+    pub fn run(self) -> M::Answer<Page<T>> {
         let limit = self.page.limit.unwrap_or(DEFAULT_PAGE_ITEMS).clamp(1, MAX_PAGE_ITEMS);
-        let place = self.page.after.as_deref().map(Place::parse).transpose()?;
+        let place = match self.page.after.as_deref().map(Place::parse).transpose() {
+            Ok(place) => place,
+            Err(error) => return M::answer(Err(error)),
+        };
         let filter = match place {
             Some(place) => doc! { "$and": [self.filter.clone(), place.behind(&self.key, self.direction)] },
             None => self.filter.clone(),
         };
+        let sort = self.sort();
         // One more tells whether there is a next page.
-        let mut cursor =
-            self.collection.find(filter).sort(self.sort()).limit(limit + 1).batch_size(limit + 2).run()?;
-        let mut items = Vec::new();
-        let mut last = None;
-        while items.len() < limit as usize
-            && let Some(document) = cursor.next_raw()?
-        {
-            items.push(decode(&document)?);
-            last = Some(document);
-        }
-        let has_more = cursor.next_raw()?.is_some();
-        let last = last.filter(|_| has_more);
-        let next = last.map(|last| Place::of(&last, &self.key)?.format()).transpose()?;
-        Ok(Page { items, next })
+        let find = self.collection.find(filter).sort(sort).limit(limit + 1).batch_size(limit + 2);
+        find.read_all(move |documents| Page::of(documents, limit as usize, &self.key))
     }
 
     fn sort(&self) -> Document {
@@ -126,6 +118,17 @@ impl<T: DeserializeOwned> Paged<'_, T> {
         let mut sort = doc! { &self.key: direction };
         sort.entry("_id".to_owned()).or_insert(Bson::Int32(direction));
         sort
+    }
+}
+
+impl<T: DeserializeOwned> Page<T> {
+    /// Of the documents on it, and one more where there is a next one.
+    fn of(mut documents: Vec<RawDocumentBuf>, limit: usize, key: &str) -> Result<Self> {
+        let has_more = documents.len() > limit;
+        documents.truncate(limit);
+        let items = documents.iter().map(|document| decode(document)).collect::<Result<_>>()?;
+        let last = documents.last().filter(|_| has_more);
+        Ok(Self { items, next: last.map(|last| Place::of(last, key)?.format()).transpose()? })
     }
 }
 
@@ -167,7 +170,7 @@ fn value_at<'d>(document: &'d Document, path: &str) -> Option<&'d Bson> {
     }
 }
 
-impl<T> fmt::Debug for Paged<'_, T> {
+impl<T, M> fmt::Debug for Paged<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Paged").field("page", &self.page).field("key", &self.key).finish_non_exhaustive()
     }

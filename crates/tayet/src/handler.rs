@@ -185,8 +185,8 @@ where
     F: Fn() -> R + Send + Sync + 'static,
     R: IntoResponse,
 {
-    fn call(&self, _: &mut Request, _: Context<'_, S>) -> Response {
-        self().into_response()
+    fn call(&self, request: &mut Request, _: Context<'_, S>) -> Response {
+        self().respond_to(request)
     }
 }
 
@@ -196,7 +196,7 @@ where
     R: IntoResponse,
 {
     fn call(&self, request: &mut Request, _: Context<'_, S>) -> Response {
-        self(request).into_response()
+        self(request).respond_to(request)
     }
 }
 
@@ -216,7 +216,7 @@ macro_rules! handler_of_extractors {
                     Err(rejection) => return rejection.into_response(),
                 };)*
                 match $last::from_request(request, context) {
-                    Ok($last) => self($($part,)* $last).into_response(),
+                    Ok($last) => self($($part,)* $last).respond_to(request),
                     Err(rejection) => rejection.into_response(),
                 }
             }
@@ -242,7 +242,7 @@ macro_rules! handler_with_request {
                     Ok(part) => part,
                     Err(rejection) => return rejection.into_response(),
                 };)*
-                self($($part,)* request).into_response()
+                self($($part,)* request).respond_to(request)
             }
         }
     };

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use tayet_engine::BodyError;
 
-use crate::{Body, Problem, Rejection, Response};
+use crate::{Body, Problem, Rejection, Request, Response};
 
 /// What a handler may return.
 ///
@@ -46,6 +46,15 @@ use crate::{Body, Problem, Rejection, Response};
 pub trait IntoResponse {
     /// The response.
     fn into_response(self) -> Response;
+
+    /// The response to this request: what a handler's call ends with. For what answers later
+    /// ([`Request::defer`]), and then returns a response that goes nowhere.
+    fn respond_to(self, _: &mut Request) -> Response
+    where
+        Self: Sized,
+    {
+        self.into_response()
+    }
 }
 
 /// What may stand before the last element of a tuple that is returned: a status ([`StatusCode`]), header fields
@@ -137,6 +146,13 @@ impl<T: IntoResponse, E: IntoResponse> IntoResponse for Result<T, E> {
             Err(error) => error.into_response(),
         }
     }
+
+    fn respond_to(self, request: &mut Request) -> Response {
+        match self {
+            Ok(value) => value.respond_to(request),
+            Err(error) => error.respond_to(request),
+        }
+    }
 }
 
 impl<T: IntoResponse> IntoResponse for Option<T> {
@@ -144,6 +160,13 @@ impl<T: IntoResponse> IntoResponse for Option<T> {
         match self {
             Some(value) => value.into_response(),
             None => Problem::new(StatusCode::NOT_FOUND).into_response(),
+        }
+    }
+
+    fn respond_to(self, request: &mut Request) -> Response {
+        match self {
+            Some(value) => value.respond_to(request),
+            None => None::<T>.into_response(),
         }
     }
 }
