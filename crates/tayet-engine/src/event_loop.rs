@@ -512,6 +512,7 @@ impl Loop {
     fn drain(&mut self) {
         self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
         self.grace = Some(self.half_grace(true));
+        self.home.is_draining.store(true, Ordering::Relaxed);
     }
 
     fn half_grace(&self, is_accepting: bool) -> Grace {

@@ -130,9 +130,15 @@ impl Loop {
     ) {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(busy) = connection.busy(exchange) else { return };
-        if let Some(Record { status, waited, took }) = record {
-            self.shard.answered(busy.route.0, status, took);
-            self.shard.queue_wait.record(waited);
+        match record {
+            Some(Record::Dispatched { status, waited, took }) => {
+                self.shard.answered(busy.route.0, status, took);
+                self.shard.queue_wait.record(waited);
+            }
+            Some(Record::Deferred { status }) => {
+                self.shard.answered(busy.route.0, status, at.since(busy.started));
+            }
+            None => {}
         }
         if !matches!(outcome, Outcome::Parked { .. }) {
             connection.phase = Phase::Head;

@@ -1,8 +1,9 @@
 //! What the connections of one loop share with the threads that answer and send on them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
+use crate::clock::Clock;
 use crate::mailbox::Mailbox;
 use crate::topics::Topics;
 
@@ -13,6 +14,9 @@ pub(crate) struct Home {
     pub(crate) index: usize,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) topics: Topics,
+    pub(crate) clock: Clock,
+    /// The server stops: answers from now on are their connections' last.
+    pub(crate) is_draining: AtomicBool,
     /// Connections that other loops have given to this one and it has not taken in yet.
     pub(crate) coming_connections: AtomicUsize,
     /// Whether a thread that sends may wait for room: not where handlers run on the loop and nobody takes over.
@@ -31,6 +35,8 @@ impl Home {
             index,
             mailbox,
             topics,
+            clock: Clock::default(),
+            is_draining: AtomicBool::new(false),
             coming_connections: AtomicUsize::new(0),
             may_block,
             sent_messages: AtomicU64::new(0),

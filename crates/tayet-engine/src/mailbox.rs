@@ -49,12 +49,13 @@ pub(crate) enum Message {
     Drain,
 }
 
-/// What the loop counts of an answer that a worker gave.
+/// What the loop counts of an answer that it has not given itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    pub(crate) status: StatusCode,
-    pub(crate) waited: Duration,
-    pub(crate) took: Duration,
+pub(crate) enum Record {
+    /// A worker's.
+    Dispatched { status: StatusCode, waited: Duration, took: Duration },
+    /// One that its handler has deferred.
+    Deferred { status: StatusCode },
 }
 
 /// How far an answer came that was not sent by the loop.

@@ -1,14 +1,17 @@
 //! What a connection's loop shares with the threads that answer its requests.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tayet_net::{PeerAddress, Socket, Token};
+use bytes::Bytes;
+use tayet_net::{Outgoing, PeerAddress, Socket, Token};
 
 use crate::Topics;
+use crate::answer::Unsent;
 use crate::home::Home;
-use crate::mailbox::Message;
+use crate::mailbox::{Message, Outcome};
 use crate::sync::{Mutex, lock};
 
 /// A connection, as those who handle its requests see it.
@@ -74,6 +77,27 @@ impl Peer {
         if let Some(link) = &self.link {
             link.home.mailbox.post_unless(message, || !self.awaited.load(Ordering::Relaxed));
         }
+    }
+
+    /// Sends an answer as far as the socket takes it now. For whoever has claimed it, while nothing else waits to be sent. What
+    /// is left takes `head` along.
+    pub(crate) fn send_answer(&self, head: &mut Vec<u8>, tail: Bytes, keep_alive: bool) -> Outcome {
+        let Some(socket) = self.socket() else { return Outcome::Broken };
+        let total = head.len() + tail.len();
+        let sent = match socket.send(head, &tail) {
+            Ok(sent) => sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return Outcome::Broken,
+        };
+        if sent == total {
+            return Outcome::Sent { keep_alive, bytes: total as u64 };
+        }
+        let head = std::mem::take(head);
+        Outcome::Rest(Unsent { outgoing: Outgoing { head, tail, sent }, keep_alive })
+    }
+
+    pub(crate) fn home(&self) -> Option<&Home> {
+        self.link.as_ref().map(|link| &*link.home)
     }
 
     pub(crate) fn socket(&self) -> Option<&Arc<dyn Socket>> {

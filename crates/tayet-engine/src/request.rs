@@ -12,6 +12,7 @@ use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version}
 use tayet_http1::{BodyLength, Head};
 use tayet_net::{Moment, PeerAddress};
 
+use crate::answer::Asked;
 use crate::deferral::Deferral;
 use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
@@ -43,6 +44,8 @@ pub struct Request {
     exchange: u32,
     max_body_bytes: usize,
     body: RequestBody,
+    /// Nothing of it was still to come when its handler got it.
+    is_whole: bool,
     is_deferred: bool,
     /// An answer that is deferred waits for what stands around the handler.
     is_surrounded: bool,
@@ -85,6 +88,7 @@ impl Request {
             found,
             exchange,
             max_body_bytes,
+            is_whole: !body.is_arriving(),
             body,
             is_deferred: false,
             is_surrounded: false,
@@ -334,7 +338,10 @@ impl Request {
     /// ```
     pub fn defer(&mut self) -> Responder {
         let deferral = self.begin_deferral();
-        Responder::new(Arc::clone(&self.peer), self.exchange, deferral)
+        // Behind answers that the loop has gathered, or before the end of a body that it still receives, only it can answer.
+        let answers_itself = self.interims == InterimPath::Socket && self.is_whole;
+        let asked = answers_itself.then(|| Asked::of(&self.head, true));
+        Responder::new(Arc::clone(&self.peer), self.exchange, asked, deferral)
     }
 
     /// Whether an answer that comes later is sent: not where a test calls a handler without a server.
@@ -353,6 +360,7 @@ impl Request {
             exchange: self.exchange,
             max_body_bytes: self.max_body_bytes,
             body: self.take_body(),
+            is_whole: self.is_whole,
             is_deferred: self.is_deferred,
             is_surrounded: false,
             interims: self.interims,

@@ -11,9 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use tayet_http1::Head;
-use tayet_net::{Moment, Outgoing, ThreadActivity};
+use tayet_net::{Moment, ThreadActivity};
 
-use crate::answer::{Asked, BodyFraming, Encoded, Unsent, encode};
+use crate::answer::{Asked, BodyFraming, Encoded, encode};
 use crate::body::Write;
 use crate::body_pipe::BodyPipe;
 use crate::body_wire::BodyWire;
@@ -257,14 +257,17 @@ impl Worker {
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
         let asked =
             Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
-        let record = Record { status: response.status(), waited: started.since(queued_at), took };
+        let waited = started.since(queued_at);
+        let record = Record::Dispatched { status: response.status(), waited, took };
         self.buffer.clear();
         let date = self.date.at(now);
         let encoded = encode(&mut response, asked, date, &mut self.buffer);
         let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
-            Encoded::Whole { keep_alive } => (self.send(&peer, Bytes::new(), keep_alive), now),
-            Encoded::Tail { tail, keep_alive } => (self.send(&peer, tail, keep_alive), now),
+            Encoded::Whole { keep_alive } => {
+                (peer.send_answer(&mut self.buffer, Bytes::new(), keep_alive), now)
+            }
+            Encoded::Tail { tail, keep_alive } => (peer.send_answer(&mut self.buffer, tail, keep_alive), now),
             Encoded::Written { write, framing, keep_alive } => {
                 let head = std::mem::take(&mut self.buffer);
                 (write_body(&self.shared, &peer, head, write, framing, keep_alive), self.shared.clock.now())
@@ -329,21 +332,6 @@ impl Worker {
         }
         channel.tell_handled(Message::Handled { token: channel.token, waited: Some(waited) });
     }
-
-    fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
-        let Some(socket) = peer.socket() else { return Outcome::Broken };
-        let total = self.buffer.len() + tail.len();
-        let sent = match socket.send(&self.buffer, &tail) {
-            Ok(sent) => sent,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(_) => return Outcome::Broken,
-        };
-        if sent == total {
-            return Outcome::Sent { keep_alive, bytes: total as u64 };
-        }
-        let head = std::mem::take(&mut self.buffer);
-        Outcome::Rest(Unsent { outgoing: Outgoing { head, tail, sent }, keep_alive })
-    }
 }
 
 /// What became of an answer, for the loop.
@@ -357,6 +345,17 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Of an answer that its handler has deferred.
+    pub(crate) fn of_deferred(
+        peer: Arc<Peer>,
+        exchange: u32,
+        status: StatusCode,
+        outcome: Outcome,
+        at: Moment,
+    ) -> Self {
+        Self { peer, exchange, record: Some(Record::Deferred { status }), head: None, outcome, at }
+    }
+
     /// Tells the loop; if the connection only waits for the next request, when the loop next looks.
     pub(crate) fn tell(self) {
         let Self { peer, exchange, record, head, outcome, at } = self;

@@ -131,9 +131,9 @@ impl Db {
         }
         let record = self.record(operation);
         match self.let_through(self.mongo.max_returned_queries(), work) {
-            Ok(call) => Later::asked(call.runtime.clone(), async move {
-                Ok(record.note(call.outcome().await)?)
-            }),
+            Ok(call) => {
+                Later::asked(call.runtime.clone(), async move { Ok(record.note(call.outcome().await)?) })
+            }
             Err(error) => Later::ready(record.note(Err(error)).map_err(Into::into)),
         }
     }

@@ -78,9 +78,7 @@ impl<T: Send + 'static> Later<T> {
         let change = |result: tayet::Result<T>| change(result?).map_err(Into::into);
         match self.0 {
             State::Ready(result) => Later::ready(change(result)),
-            State::Asked { runtime, outcome } => {
-                Later::asked(runtime, async move { change(outcome.await) })
-            }
+            State::Asked { runtime, outcome } => Later::asked(runtime, async move { change(outcome.await) }),
         }
     }
 
@@ -102,7 +100,8 @@ impl<T: Send + 'static> Later<T> {
         let (sender, receiver) = sync_channel(1);
         // Whoever waits does so until it is there.
         runtime.spawn(async move { sender.send(outcome.await) });
-        let panicked = |_| MongoError::because(MongoErrorKind::Failed, "what was to be done with it panicked");
+        let panicked =
+            |_| MongoError::because(MongoErrorKind::Failed, "what was to be done with it panicked");
         receiver.recv().map_err(panicked)?
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tayet::metrics::Metrics;
 use tayet::testing::TestClient;
 use tayet::{ExecutionModel, Handler, Limits, Router, Server, ServerHandle};
-use tayet_mongo::{BreakerConfig, Db, Document, Mongo, MongoConfig, MongoErrorKind, doc};
+use tayet_mongo::{BreakerConfig, Db, Document, Later, Mongo, MongoConfig, MongoErrorKind, doc};
 
 /// A server that takes connections, and says nothing.
 fn silent_server() -> (TcpListener, String) {
@@ -40,6 +40,10 @@ fn count(db: Db) -> tayet::Result<String> {
     Ok(db.collection::<Document>("cloths").count(doc! {})?.to_string())
 }
 
+fn count_later(db: Db) -> Later<String> {
+    db.collection::<Document>("cloths").later().count(doc! {}).map(|count| count.to_string())
+}
+
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -60,6 +64,8 @@ impl Served {
         let mongo = Mongo::with_config(uri, config).unwrap().metrics(&metrics);
         let app = Router::new()
             .get("/count", count)
+            .get("/later", count_later)
+            .get("/later/hurried", Handler::<_, Mongo>::timeout(count_later, Duration::from_millis(100)))
             .get("/hurried", Handler::<_, Mongo>::timeout(count, Duration::from_millis(100)))
             .get("/hello", || "hello")
             .get("/metrics", metrics)
@@ -80,6 +86,12 @@ impl Served {
         let mut answer = String::new();
         self.ask(path).read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    fn figure(&self, name: &str) -> f64 {
+        let figures = self.get("/metrics");
+        let value = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("{name} is not among {figures}")).parse().unwrap()
     }
 
     fn has_figure(&self, line: &str) -> bool {
@@ -169,4 +181,74 @@ fn a_routes_time_out_is_its_queries() {
     let served = Served::start(patient(), ExecutionModel::default());
     assert!(served.get("/hurried").starts_with("HTTP/1.1 503"));
     wait_until("its end", || served.has_figure(r#"mongo_query_errors_total{kind="timed_out"} 1"#));
+}
+
+#[test]
+fn a_query_that_is_returned_keeps_no_thread() {
+    let served = Served::start(patient(), ExecutionModel::ThreadPool { threads: 2 });
+    let waiting = (0..50).map(|_| served.ask("/later")).collect::<Vec<_>>();
+    wait_until("the queries", || served.has_figure("mongo_queries_under_way 50"));
+    assert!(served.get("/hello").ends_with("hello"));
+    drop(waiting);
+}
+
+#[test]
+fn a_query_that_is_returned_ends_with_its_time() {
+    let hasty = MongoConfig { query_timeout_ms: 50, ..patient() };
+    let served = Served::start(hasty, ExecutionModel::default());
+    let answer = served.get("/later");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1\r\n"), "{answer}");
+    assert!(answer.contains("the database did not answer in time"), "{answer}");
+    assert!(served.has_figure(r#"mongo_query_errors_total{kind="timed_out"} 1"#));
+    let served = Served::start(patient(), ExecutionModel::default());
+    assert!(served.get("/later/hurried").starts_with("HTTP/1.1 503"));
+    wait_until("its end", || served.has_figure(r#"mongo_query_errors_total{kind="timed_out"} 1"#));
+}
+
+#[test]
+fn more_queries_may_wait_that_are_returned() {
+    let config = MongoConfig {
+        max_connections: Some(2),
+        max_waiting_queries: 1,
+        max_returned_queries: 6,
+        ..patient()
+    };
+    let served = Served::start(config, ExecutionModel::default());
+    let waiting = (0..8).map(|_| served.ask("/later")).collect::<Vec<_>>();
+    wait_until("the queries", || served.has_figure("mongo_queries_under_way 8"));
+    for path in ["/later", "/count"] {
+        let answer = served.get(path);
+        assert!(answer.contains("too many queries wait for the database"), "{answer}");
+    }
+    assert_eq!(served.figure("mongo_queries_under_way"), 8.0);
+    drop(waiting);
+}
+
+#[test]
+fn one_that_is_not_returned_after_all_leaves_no_trace() {
+    let (_silent, uri) = silent_server();
+    let config =
+        MongoConfig { max_connections: Some(1), max_returned_queries: 0, query_timeout_ms: 50, ..patient() };
+    let mongo = Mongo::with_config(uri, config).unwrap();
+    let cloths = mongo.db().collection::<Document>("cloths").later();
+    let first = cloths.count(doc! {});
+    assert_eq!(
+        cloths.count(doc! {}).wait().unwrap_err().to_string(),
+        "too many queries wait for the database"
+    );
+    drop(first);
+    let error = cloths.count(doc! {}).wait().unwrap_err();
+    assert_eq!(error.to_string(), "the database did not answer in time");
+}
+
+#[test]
+fn a_query_of_a_server_that_is_gone_is_a_503() {
+    let app = Router::new().get("/later", count_later);
+    let mongo = Mongo::with_config(nowhere(), config()).unwrap();
+    let server = Server::new(app.with_state(mongo)).bind("127.0.0.1:0").unwrap().start().unwrap();
+    let served = Served { server, _silent: silent_server().0 };
+    for words in [["the database is not there at the moment"; 3].as_slice(), &["retry-after: 60"]].concat() {
+        let answer = served.get("/later");
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(words), "{answer}");
+    }
 }

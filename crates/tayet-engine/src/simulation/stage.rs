@@ -94,6 +94,9 @@ impl Stage {
             let net = net.clone();
             move || net.now()
         }));
+        for home in &mut shared.homes {
+            Arc::get_mut(home).expect("nobody else has it yet").clock = shared.clock.clone();
+        }
         let shared = Arc::new(shared);
         let [driver] = drivers;
         let the_loop = Box::new(Loop::new(0, Arc::clone(&shared), driver, vec![PeerAddress::Unix]));

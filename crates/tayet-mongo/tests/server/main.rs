@@ -5,6 +5,7 @@ mod example;
 mod ferretdb;
 mod indexes;
 mod json;
+mod later;
 mod pages;
 mod serving;
 mod transactions;
