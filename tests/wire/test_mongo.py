@@ -10,6 +10,7 @@ import pytest
 from arena import Server
 from database import Database, free_port
 from offices import SAMPLE, add, ask, detail, new_id, office
+from peer import request
 
 pytestmark = pytest.mark.mongo
 
@@ -54,10 +55,11 @@ def test_nothing_of_mongodb_is_there_before_it_is_asked_for(server: Server) -> N
 def test_where_no_server_is_the_answer_says_so(start_arena) -> None:
     address = f"127.0.0.1:{free_port()}"
     server: Server = start_arena("--mongodb-uri", f"mongodb://{address}/office")
-    answer = ask(server, "GET", f"/mongo/office/{new_id()}")
-    assert answer.status == 503, answer
-    assert int(answer.get("retry-after")) > 0
-    assert "database" in detail(answer)
+    for suffix in ("", "/later"):
+        answer = ask(server, "GET", f"/mongo/office/{new_id()}{suffix}")
+        assert answer.status == 503, answer
+        assert int(answer.get("retry-after")) > 0
+        assert "database" in detail(answer)
     assert address in server.error_output(), "whoever runs the server is told where none is"
     assert server.get("/office/json"), "what needs no database is served as ever"
 
@@ -100,6 +102,25 @@ def test_every_string_comes_back_as_it_was(server: Server, text: str) -> None:
     assert "<script>" not in page and "'&amp;'" not in page
 
 
+def test_a_query_that_is_returned_answers_like_one_that_waits(server: Server) -> None:
+    path = f"/mongo/office/{add(server, office())['_id']}"
+    waited, returned = ask(server, "GET", path), ask(server, "GET", f"{path}/later")
+    assert (returned.status, returned.body) == (200, waited.body)
+    assert [name for name, _ in returned.fields] == [name for name, _ in waited.fields]
+    head = ask(server, "HEAD", f"{path}/later")
+    assert (head.status, head.get("content-length")) == (200, str(len(waited.body)))
+
+
+def test_answers_that_come_later_keep_their_places(server: Server) -> None:
+    office_there = add(server, office())
+    targets = ["/", f"/mongo/office/{office_there['_id']}/later"] * 8
+    with server.connect() as peer:
+        peer.send(b"".join(request("GET", target) for target in targets))
+        answers = peer.responses(len(targets))
+    assert [answer.body for answer in answers[::2]] == [b"Hello, World!"] * 8
+    assert [json.loads(answer.body) for answer in answers[1::2]] == [office_there] * 8
+
+
 def test_pages_have_each_office_once_and_in_order(server: Server) -> None:
     tenant = new_id()
     ids = sorted(add(server, office(tenantId=tenant, name=f"Mill {number}"))["_id"] for number in range(25))
@@ -130,7 +151,7 @@ def test_a_page_that_cannot_be_is_refused(server: Server, query: str) -> None:
     assert ask(server, "GET", f"/mongo/office?{query}").status == 400
 
 
-@pytest.mark.parametrize("method, suffix", [("GET", ""), ("GET", "/html"), ("PUT", ""), ("DELETE", "")])
+@pytest.mark.parametrize("method, suffix", [("GET", ""), ("GET", "/later"), ("GET", "/html"), ("PUT", ""), ("DELETE", "")])
 def test_an_id_that_is_none_is_400_and_one_that_is_nowhere_404(server: Server, method: str, suffix: str) -> None:
     value = office() if method == "PUT" else None
     for id, status in (("x", 400), ("0" * 23, 400), ("z" * 24, 400), (new_id(), 404)):

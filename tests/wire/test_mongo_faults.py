@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 
@@ -15,6 +17,8 @@ from peer import Peer
 pytestmark = pytest.mark.mongo
 
 CLIENTS = 60
+#: More than there are connections to the database.
+RETURNED_CLIENTS = 150
 REFUSED_PAUSE_S = 0.02
 #: Longer than any test waits.
 FOREVER_MS = 600_000
@@ -106,10 +110,59 @@ def test_a_slow_database_keeps_nobody_else_waiting(start_arena, wire: Wire) -> N
         peer.close()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_database_that_fails_is_left_alone_and_found_again(start_arena, wire: Wire, fault: str) -> None:
+def test_queries_that_are_returned_wait_without_threads(start_arena, wire: Wire) -> None:
+    server = start(start_arena, wire, connect_timeout_ms=FOREVER_MS, query_timeout_ms=FOREVER_MS)
+    there = add(server, office())
+    wire.delay(LATENCY_MS)
+    slow = [server.connect() for _ in range(RETURNED_CLIENTS)]
+    for peer in slow:
+        peer.request("GET", f"/mongo/office/{there['_id']}/later")
+    server.wait_for_figure(UNDER_WAY, RETURNED_CLIENTS)
+    assert len(server.threads()) <= MAX_THREADS_BESIDE
+    assert server.get("/") == b"Hello, World!"
+    assert not any(peer.is_readable() for peer in slow), "they were to be slow"
+    assert [peer.response().status for peer in slow] == [200] * RETURNED_CLIENTS
+    for peer in slow:
+        peer.close()
+
+
+def test_a_query_that_is_returned_ends_with_its_time(start_arena, wire: Wire) -> None:
     server = start(start_arena, wire)
-    target = f"/mongo/office/{add(server, office())['_id']}"
+    target = f"/mongo/office/{add(server, office())['_id']}/later"
+    wire.swallow()
+    with server.connect() as peer, server.connect() as gone:
+        for client in (peer, gone):
+            client.request("GET", target)
+        gone.close()
+        answer = peer.response()
+    assert answer.status == 503 and int(answer.get("retry-after")) > 0, answer
+    wire.mend()
+    server.wait_for_figure(UNDER_WAY, 0)
+    server.wait_for_figure(BREAKER_OPEN, 0)
+    assert ask(server, "GET", target).status == 200
+
+
+def test_a_query_that_is_returned_is_answered_before_the_server_ends(start_arena, wire: Wire) -> None:
+    server = start(start_arena, wire, connect_timeout_ms=FOREVER_MS, query_timeout_ms=FOREVER_MS)
+    there = add(server, office())
+    wire.delay(LATENCY_MS)
+    with server.connect() as peer:
+        peer.request("GET", f"/mongo/office/{there['_id']}/later")
+        server.wait_for_figure(UNDER_WAY, 1)
+        server.signal(signal.SIGTERM)
+        answer = peer.response()
+        assert (answer.status, json.loads(answer.body), answer.closes) == (200, there, True)
+        peer.expect_close()
+    assert server.wait() == 0
+
+
+@pytest.mark.parametrize("suffix", ["", "/later"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_database_that_fails_is_left_alone_and_found_again(
+    start_arena, wire: Wire, fault: str, suffix: str
+) -> None:
+    server = start(start_arena, wire)
+    target = f"/mongo/office/{add(server, office())['_id']}{suffix}"
     before_kib, threads = server.memory_kib("VmHWM"), 0
     with Crowd(server, target) as crowd:
         FAULTS[fault](wire)
@@ -120,7 +173,7 @@ def test_a_database_that_fails_is_left_alone_and_found_again(start_arena, wire: 
         wire.mend()
         server.wait_for_figure(BREAKER_OPEN, 0)
     assert crowd.statuses == {200, 503}
-    assert threads <= CLIENTS + MAX_THREADS_BESIDE
+    assert threads <= (0 if suffix else CLIENTS) + MAX_THREADS_BESIDE
     assert server.memory_kib("VmHWM") - before_kib <= MAX_GROWTH_KIB
     server.wait_for_figure(UNDER_WAY, 0)
     assert ask(server, "GET", target).status == 200

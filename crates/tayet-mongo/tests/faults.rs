@@ -231,14 +231,11 @@ fn one_that_is_not_returned_after_all_leaves_no_trace() {
         MongoConfig { max_connections: Some(1), max_returned_queries: 0, query_timeout_ms: 50, ..patient() };
     let mongo = Mongo::with_config(uri, config).unwrap();
     let cloths = mongo.db().collection::<Document>("cloths").later();
+    let failure = || cloths.count(doc! {}).wait().unwrap_err().to_string();
     let first = cloths.count(doc! {});
-    assert_eq!(
-        cloths.count(doc! {}).wait().unwrap_err().to_string(),
-        "too many queries wait for the database"
-    );
+    assert!(failure().contains("too many queries wait for the database"));
     drop(first);
-    let error = cloths.count(doc! {}).wait().unwrap_err();
-    assert_eq!(error.to_string(), "the database did not answer in time");
+    assert!(failure().contains("the database did not answer in time"));
 }
 
 #[test]

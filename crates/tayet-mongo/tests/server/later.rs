@@ -6,12 +6,12 @@ use std::net::TcpStream;
 use serde::{Deserialize, Serialize};
 use tayet::metrics::Metrics;
 use tayet::testing::TestClient;
-use tayet::{Compression, ExecutionModel, Json, Path, Query, Router, Server, get};
+use tayet::{Compression, Cors, ExecutionModel, Json, Path, Query, Router, Server, get};
 use tayet_mongo::{Collection, Db, Id, Later, Mongo, MongoErrorKind, Page, PageQuery, by_id, doc, set};
 
 use crate::ferretdb::TestDatabase;
 
-/// Long enough to be worth compressing.
+/// Many times this is worth compressing.
 const NAME: &str =
     "linen, or what was called so before anybody had looked at it through a glass, and found it to be cotton";
 
@@ -23,7 +23,7 @@ struct Cloth {
 }
 
 fn cloth() -> Cloth {
-    Cloth { id: Id::new(), name: NAME.to_owned() }
+    Cloth { id: Id::new(), name: NAME.repeat(20) }
 }
 
 fn cloths(db: &Db) -> Collection<Cloth> {
@@ -89,7 +89,7 @@ fn they_are_answered_under_each_execution_model() {
     {
         let metrics = Metrics::new();
         let mongo = Mongo::new(&database.uri).unwrap().metrics(&metrics);
-        let app = router(mongo).layer(Compression::new()).get("/metrics", metrics);
+        let app = router(mongo).layer(Compression::new()).layer(Cors::new().allow_any_origin()).get("/metrics", metrics);
         let server = Server::new(app).bind("127.0.0.1:0").unwrap().execution(execution).start().unwrap();
         let address = server.addresses()[0].to_string();
         let path = format!("/cloths/{}", there.id);
@@ -100,11 +100,13 @@ fn they_are_answered_under_each_execution_model() {
         let compressed =
             ask(&address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n"));
         assert!(compressed.contains("content-encoding: gzip\r\n"), "{execution}: {compressed}");
+        let foreign = ask(&address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nOrigin: http://y\r\n"));
+        assert!(foreign.contains("access-control-allow-origin: *\r\n"), "{execution}: {foreign}");
         assert!(get_of(&address, &format!("/cloths/{}", Id::new())).starts_with("HTTP/1.1 404"));
         assert!(get_of(&address, "/cloths/x").starts_with("HTTP/1.1 400"));
         assert!(get_of(&address, "/cloths?after=x").starts_with("HTTP/1.1 400"));
         let figures = get_of(&address, "/metrics");
-        assert!(figures.contains(r#"mongo_query_duration_seconds_count{operation="find"} 3"#), "{figures}");
+        assert!(figures.contains(r#"mongo_query_duration_seconds_count{operation="find"} 4"#), "{figures}");
         assert!(figures.contains("mongo_queries_under_way 0\n"), "{figures}");
         server.shutdown();
         server.join();
