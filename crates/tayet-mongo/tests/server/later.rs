@@ -89,7 +89,10 @@ fn they_are_answered_under_each_execution_model() {
     {
         let metrics = Metrics::new();
         let mongo = Mongo::new(&database.uri).unwrap().metrics(&metrics);
-        let app = router(mongo).layer(Compression::new()).layer(Cors::new().allow_any_origin()).get("/metrics", metrics);
+        let app = router(mongo)
+            .layer(Compression::new())
+            .layer(Cors::new().allow_any_origin())
+            .get("/metrics", metrics);
         let server = Server::new(app).bind("127.0.0.1:0").unwrap().execution(execution).start().unwrap();
         let address = server.addresses()[0].to_string();
         let path = format!("/cloths/{}", there.id);
