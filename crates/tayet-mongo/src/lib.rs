@@ -52,10 +52,27 @@
 //! (`maxTimeMS`, where the command has it), or [`MongoConfig::query_timeout_ms`]. When the client goes, nobody waits for the
 //! answer any longer.
 //!
+//! # Not waiting
+//!
+//! A handler whose last act is a query may return it ([`Collection::later`], [`Later`]): no thread waits, and the answer is sent
+//! when it is there. Use it for routes that fetch or store one thing and are asked for often; wait wherever something else
+//! follows, which is most code.
+//!
+//! ```no_run
+//! # use serde::{Deserialize, Serialize};
+//! # use tayet::{Json, Path};
+//! # use tayet_mongo::{Db, Id, Later};
+//! # #[derive(Serialize, Deserialize)]
+//! # struct User {}
+//! fn one(db: Db, Path(id): Path<Id>) -> Later<Json<User>> {
+//!     db.collection::<User>("users").later().find_by_id(id).or_404().json()
+//! }
+//! ```
+//!
 //! # A server that is slow or gone
 //!
-//! No more queries are under way than there are connections, and [`MongoConfig::max_waiting_queries`] beyond; others get a 503
-//! at once. A server that fails is left alone for a while ([`BreakerConfig`]), and then probed: its clients get a 503 with
+//! No more queries are under way than there are connections, and [`MongoConfig::max_waiting_queries`] beyond
+//! ([`MongoConfig::max_returned_queries`], where they are returned); others get a 503 at once. A server that fails is left alone for a while ([`BreakerConfig`]), and then probed: its clients get a 503 with
 //! `Retry-After` at once, in place of one after a time-out.
 //!
 //! # JSON

@@ -1,5 +1,6 @@
 //! Who is measured.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A server with the settings in which it takes part. Its key names it on the command line and in the results.
@@ -10,8 +11,18 @@ pub(super) struct Contestant {
     pub(super) program: Program,
     /// What its command is told beside where to listen.
     pub(super) arguments: &'static [&'static str],
-    /// Whether a handler that does nothing goes through the server's pool for blocking work nevertheless.
-    pub(super) dispatches: bool,
+    /// How it does the work, where it has several ways.
+    pub(super) way: Way,
+}
+
+/// One of several ways to do the same work, each behind a route of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    Plain,
+    /// A handler that does nothing goes through the server's pool for blocking work nevertheless.
+    Dispatched,
+    /// A handler returns its query in place of waiting for it.
+    Returned,
 }
 
 /// What has to be built or installed to start a contestant.
@@ -74,9 +85,13 @@ pub(super) const NTEX: Contestant = peer("ntex", "ntex, io_uring", rust("peer-nt
 pub(super) const TINY_HTTP: Contestant = peer("tiny-http", "tiny_http", rust("peer-tiny-http", "tiny_http"));
 
 impl Contestant {
-    /// The path that does `path`'s work: dispatching a handler that never blocks takes a route of its own.
-    pub(super) fn path<'a>(&self, path: &'a str) -> &'a str {
-        if self.dispatches && path == "/" { "/blocking" } else { path }
+    /// The path that does `path`'s work in this contestant's way.
+    pub(super) fn path<'a>(&self, path: &'a str) -> Cow<'a, str> {
+        match self.way {
+            Way::Dispatched if path == "/" => "/blocking".into(),
+            Way::Returned => format!("{path}/later").into(),
+            Way::Plain | Way::Dispatched => path.into(),
+        }
     }
 
     /// The title without the settings.
@@ -125,11 +140,11 @@ impl fmt::Display for Program {
 }
 
 pub(super) const fn peer(key: &'static str, title: &'static str, program: Program) -> Contestant {
-    Contestant { key, title, program, arguments: &[], dispatches: false }
+    Contestant { key, title, program, arguments: &[], way: Way::Plain }
 }
 
 pub(super) const fn dispatching(key: &'static str, title: &'static str, program: Program) -> Contestant {
-    Contestant { dispatches: true, ..peer(key, title, program) }
+    Contestant { way: Way::Dispatched, ..peer(key, title, program) }
 }
 
 /// The arena with `arguments`.

@@ -93,7 +93,7 @@ pub(super) fn count_syscalls(
 fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
     let contestant = &entry.contestant;
     let path = contestant.path(scenario.path);
-    let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, path)?;
+    let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, &path)?;
     if let Work::WebSocketIdle(idle) = scenario.work {
         launch = launch.pinging(contestant, idle.ping_after());
     }
@@ -103,7 +103,7 @@ fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::R
     if let Work::Wsgi(wsgi) = scenario.work {
         launch = launch.serving(contestant, wsgi);
     }
-    let server = Server::start(launch, path)?;
+    let server = Server::start(launch, &path)?;
     server.check(contestant)?;
     if let Work::Load(Load { shape: Shape::Closing(_), .. }) = scenario.work {
         server.check_close()?;

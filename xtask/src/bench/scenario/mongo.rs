@@ -1,7 +1,7 @@
 //! A web server in front of MongoDB.
 
 use super::{Family, Scenario, Work, beside, kept_alive};
-use crate::bench::contestant::{Contestant, Program, TAYET, peer, rust};
+use crate::bench::contestant::{Contestant, Program, TAYET, Way, peer, rust};
 
 pub(in crate::bench) const OFFICE_JSON: &str = "/office/json";
 pub(in crate::bench) const OFFICES: &str = "/mongo/office/";
@@ -12,7 +12,12 @@ const AXUM: Contestant = peer("axum-mongodb", "axum, mongodb", rust("peer-axum-m
 const GO: Contestant = peer("go-mongodb", "Go net/http, mongo-driver", Program::Go("mongo"));
 const NODE: Contestant = peer("node-mongodb", "Node http, mongodb", Program::NodeMongo);
 
+pub(in crate::bench) const TAYET_RETURNED: Contestant =
+    Contestant { key: "tayet-returned", title: "Tayet, query returned", way: Way::Returned, ..TAYET };
+
 const EVERYONE: &[Contestant] = &[TAYET, AXUM, GO, NODE];
+/// Those who have a document fetched.
+const QUERYING: &[Contestant] = &[TAYET, TAYET_RETURNED, AXUM, GO, NODE];
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -27,7 +32,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 fn scenario(name: &'static str, title: &'static str, path: &'static str, connections: u32) -> Scenario {
     let work = Work::Load(kept_alive(connections));
-    Scenario { name, title, family: Family::Mongo, path, work, entries: beside(EVERYONE) }
+    let contestants = if path == OFFICE { QUERYING } else { EVERYONE };
+    Scenario { name, title, family: Family::Mongo, path, work, entries: beside(contestants) }
 }
 
 #[cfg(test)]
