@@ -26,6 +26,7 @@ mod event_stream;
 mod exchange;
 mod execution;
 mod fan_out;
+mod flusher;
 mod frugal;
 mod handling;
 mod home;

@@ -30,7 +30,7 @@ use crate::peer::Peer;
 use crate::pool::{Assignment, Seat, WORTH_A_WAKE};
 use crate::shared::Shared;
 use crate::slot::Slot;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
@@ -376,12 +376,13 @@ fn write_body(
 ) -> Outcome {
     let Some(socket) = peer.socket() else { return Outcome::Broken };
     let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
-    let mut wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
+    let wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
+    let wire = Arc::new(Mutex::new(wire));
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let mut writer = BodyWriter::to_wire(&mut wire, framing.length());
+        let mut writer = BodyWriter::to_wire(&wire, shared, framing.length());
         write(&mut writer)?;
         let trailers = writer.finish()?;
-        wire.finish(trailers.as_deref())
+        lock(&wire).finish(trailers.as_deref())
     }));
     match written {
         Ok(Ok(bytes)) => Outcome::Sent { keep_alive, bytes },
