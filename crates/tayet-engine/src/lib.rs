@@ -39,6 +39,7 @@ mod metrics;
 mod monitor;
 mod opening;
 mod peer;
+mod peer_handle;
 mod pool;
 pub mod problem;
 mod proxy_header;
