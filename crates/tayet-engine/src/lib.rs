@@ -40,6 +40,7 @@ mod metrics;
 mod monitor;
 mod opening;
 mod peer;
+mod peer_handle;
 mod pool;
 pub mod problem;
 mod proxy_header;

@@ -195,15 +195,16 @@ impl Worker {
             the_loop.exchange_due(&mut due);
             match &mut *due {
                 Some(Due::Request(request)) => {
-                    let (mut response, back) = lend(lender, the_loop, || self.shared.handle(request));
+                    let mut place = None;
+                    let (response, back) = lend(lender, the_loop, || self.shared.handle(request, &mut place));
                     let Some(back) = back else {
                         if let Some(request) = due.take().and_then(Due::into_request) {
-                            answer_late(request, response);
+                            answer_late(request, std::mem::take(response));
                         }
                         return;
                     };
                     the_loop = back;
-                    the_loop.answered(&mut due, &mut response);
+                    the_loop.answered(&mut due, response);
                 }
                 Some(Due::Event(handling)) => {
                     let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
@@ -238,7 +239,8 @@ impl Worker {
     fn call(&mut self, call: Call) -> Option<Report> {
         let Call { mut request, asked, pipe, queued_at, .. } = call;
         let started = self.shared.clock.now();
-        let mut response = self.shared.handle(&mut request);
+        let mut place = None;
+        let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();
         let took = now.since(started);
         if pipe.is_none() {
@@ -250,17 +252,21 @@ impl Worker {
             return None;
         }
         if response.body().is_session() {
-            answer_late(request, response);
+            answer_late(request, std::mem::take(response));
             return None;
         }
         // A body that was not read to its end leaves the connection in the middle of it.
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
         let asked =
             Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
-        let record = Record { status: response.status(), waited: started.since(queued_at), took };
+        let record = Record {
+            status: response.status(),
+            waited_ns: started.ns_since(queued_at),
+            took_ns: now.ns_since(started),
+        };
         self.buffer.clear();
         let date = self.date.at(now);
-        let encoded = encode(&mut response, asked, date, &mut self.buffer);
+        let encoded = encode(response, asked, date, &mut self.buffer);
         let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
             Encoded::Whole { keep_alive } => (self.send(&peer, Bytes::new(), keep_alive), now),
@@ -276,7 +282,7 @@ impl Worker {
             }
             Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
-        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome, at })
+        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_parts().0), outcome, at })
     }
 
     /// Writes the body of a response whose handler ran on its loop.
@@ -320,14 +326,14 @@ impl Worker {
         let Events { channel, events, route, queued_at, .. } = job;
         let class = &self.shared.routes[route.0 as usize].messages;
         let mut started = self.shared.clock.now();
-        let waited = started.since(queued_at);
+        let waited_ns = started.ns_since(queued_at);
         for event in events {
             Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
             let now = self.shared.clock.now();
             class.ran_dispatched(now.since(started), now.as_ms());
             started = now;
         }
-        channel.tell_handled(Message::Handled { token: channel.token, waited: Some(waited) });
+        channel.tell_handled(Message::Handled { token: channel.token, waited_ns: Some(waited_ns) });
     }
 
     fn send(&mut self, peer: &Peer, tail: Bytes, keep_alive: bool) -> Outcome {
@@ -430,19 +436,25 @@ pub(crate) fn answer_late(request: Request, response: Response) {
 /// A socket's handler that lost its loop is done.
 pub(crate) fn handled_late(handling: &Handling) {
     let token = handling.channel.token;
-    handling.channel.tell_handled(Message::Handled { token, waited: None });
+    handling.channel.tell_handled(Message::Handled { token, waited_ns: None });
 }
 
 impl Shared {
-    /// Runs the handler of a request; its panic is a 500.
-    pub(crate) fn handle(&self, request: &mut Request) -> Response {
-        let response =
-            catch_unwind(AssertUnwindSafe(|| self.service.call(request))).unwrap_or_else(|panic| {
-                self.note_panic(&*panic);
-                problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
-            });
+    /// Runs the handler of a request; its panic is a 500. The response is put in `place`, an empty one, rather than returned: on
+    /// its way out of what catches the panic it would be copied twice.
+    pub(crate) fn handle<'p>(
+        &self,
+        request: &mut Request,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        let called = catch_unwind(AssertUnwindSafe(|| *place = Some(self.service.call(request))));
+        if let Err(panic) = called {
+            self.note_panic(&*panic);
+        }
         request.release_deferral();
-        response
+        place.get_or_insert_with(|| {
+            problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
+        })
     }
 
     pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {
