@@ -97,6 +97,19 @@ def test_each_block_is_sent_before_the_next_is_asked_for(serve):
     assert sent_in_two(serve(application), received)
 
 
+def test_blocks_that_come_fast_do_not_wait_for_the_next_one_to_be_made(serve):
+    received = threading.Event()
+
+    def application(environ, start_response):
+        start_response("200 OK", list(TEXT))
+        yield from [b"some"] * 100
+        yield b"first"
+        assert received.wait(20), "the last of the fast blocks did not arrive"
+        yield b"second"
+
+    assert sent_in_two(serve(application), received)
+
+
 @pytest.mark.parametrize("blocks", [(), (b"",), (b"a",), (b"a", b"b"), (b"", b"", b"c", b"")])
 def test_close_is_called_exactly_once(serve_unvalidated, blocks):
     iterable = Closable(*blocks)

@@ -13,6 +13,10 @@ use crate::answer::BodyFraming;
 
 /// Bytes gathered before they are sent as one chunk.
 const CHUNK_BYTES: usize = 16 * 1024;
+/// Bytes that may be gathered for a writer that goes on meanwhile, and the last of what it adds beyond.
+const SOON_BYTES: usize = 32 * 1024;
+/// Looks between two attempts to send to a client that takes nothing, at most: some hundred milliseconds.
+const MAX_PAUSE_LOOKS: u32 = 63;
 /// How much of a file one call to the kernel sends at most.
 const FILE_PIECE_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -25,8 +29,20 @@ pub(crate) struct BodyWire {
     /// The response's head at first, then framing; it is sent before what is gathered.
     pending: Vec<u8>,
     gathered: Vec<u8>,
+    watched: Watched,
     /// Once sending has failed nobody knows what the client has, so nothing more is sent.
     is_broken: bool,
+}
+
+/// What another thread, which looks now and then, knows of what is still to be sent.
+#[derive(Default)]
+struct Watched {
+    is_watched: bool,
+    /// Nothing was added since the last look.
+    is_seen: bool,
+    /// Looks from one to the next attempt at a client that takes nothing, and how many of them are left.
+    pause_looks: u32,
+    looks_left: u32,
 }
 
 impl BodyWire {
@@ -37,12 +53,21 @@ impl BodyWire {
         framing: BodyFraming,
         head: Vec<u8>,
     ) -> Self {
-        let (pending, gathered) = (head, Vec::new());
-        Self { socket, stall_timeout, framing, sent_bytes: 0, pending, gathered, is_broken: false }
+        let (gathered, watched) = (Vec::new(), Watched::default());
+        Self {
+            socket,
+            stall_timeout,
+            framing,
+            sent_bytes: 0,
+            pending: head,
+            gathered,
+            watched,
+            is_broken: false,
+        }
     }
 
     /// Ends the body. Returns how many bytes were sent, head and framing included.
-    pub(crate) fn finish(mut self, trailers: Option<&HeaderMap>) -> io::Result<u64> {
+    pub(crate) fn finish(&mut self, trailers: Option<&HeaderMap>) -> io::Result<u64> {
         if self.framing == BodyFraming::Chunked {
             tayet_http1::encode_chunk(&mut self.pending, &self.gathered);
             self.gathered.clear();
@@ -76,18 +101,22 @@ impl BodyWire {
         if self.is_broken {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        match self.framing {
-            BodyFraming::Chunked => tayet_http1::encode_chunk(&mut self.pending, &self.gathered),
-            BodyFraming::Sized(_) | BodyFraming::UntilClose => self.pending.extend_from_slice(&self.gathered),
+        if self.framing == BodyFraming::Chunked && !self.gathered.is_empty() {
+            tayet_http1::encode_chunk_size(&mut self.pending, self.gathered.len() as u64);
+            self.gathered.extend_from_slice(b"\r\n");
         }
-        self.gathered.clear();
-        while !self.pending.is_empty() {
-            match self.socket.send(&self.pending, &[]) {
+        while !(self.pending.is_empty() && self.gathered.is_empty()) {
+            match self.socket.send(&self.pending, &self.gathered) {
                 Ok(count) => {
-                    self.pending.drain(..count);
+                    let of_pending = count.min(self.pending.len());
+                    self.pending.drain(..of_pending);
+                    self.gathered.drain(..count - of_pending);
                     self.sent_bytes += count as u64;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.pending.append(&mut self.gathered);
+                    return Ok(false);
+                }
                 Err(error) => {
                     self.is_broken = true;
                     return Err(error);
@@ -95,6 +124,40 @@ impl BodyWire {
             }
         }
         Ok(true)
+    }
+
+    /// Gathers `bytes`, and sends what the client takes now once that makes [`SOON_BYTES`]; `false` when it does not take all.
+    pub(crate) fn write_soon(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        self.gathered.extend_from_slice(bytes);
+        self.watched.is_seen = false;
+        if self.gathered.len() < SOON_BYTES && !self.is_broken { Ok(true) } else { self.flush_now() }
+    }
+
+    /// Whether another thread is to begin looking at what is still to be sent. Says so once.
+    pub(crate) fn begin_watch(&mut self) -> bool {
+        !std::mem::replace(&mut self.watched.is_watched, true)
+    }
+
+    /// Another thread's look: sends what was there at the last one already. `true` when there is something that was not. A
+    /// client that takes nothing is tried ever more rarely.
+    pub(crate) fn look(&mut self) -> bool {
+        if self.is_broken || self.pending.is_empty() && self.gathered.is_empty() {
+            return false;
+        }
+        if !std::mem::replace(&mut self.watched.is_seen, true) {
+            (self.watched.pause_looks, self.watched.looks_left) = (0, 0);
+            return true;
+        }
+        if self.watched.looks_left > 0 {
+            self.watched.looks_left -= 1;
+            return false;
+        }
+        // What is wrong, its writer learns when it comes back.
+        if matches!(self.flush_now(), Ok(false)) {
+            self.watched.pause_looks = (2 * self.watched.pause_looks + 1).min(MAX_PAUSE_LOOKS);
+            self.watched.looks_left = self.watched.pause_looks;
+        }
+        false
     }
 
     fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
@@ -169,9 +232,9 @@ impl Write for BodyWire {
             self.send_framed(&bytes[..count])?;
             return Ok(count);
         }
-        let count = bytes.len().min(CHUNK_BYTES - self.gathered.len());
+        let count = bytes.len().min(CHUNK_BYTES.saturating_sub(self.gathered.len()).max(1));
         self.gathered.extend_from_slice(&bytes[..count]);
-        if self.gathered.len() == CHUNK_BYTES {
+        if self.gathered.len() >= CHUNK_BYTES {
             self.flush()?;
         }
         Ok(count)
@@ -270,6 +333,73 @@ mod tests {
             assert_eq!(wire.finish(None).unwrap(), expected.len() as u64);
             assert_eq!(taken(&socket), expected, "{framing:?}");
         }
+    }
+
+    /// A wire with nothing of a head left to send, to a client that takes all there is.
+    fn soon_wire(taken: &Arc<Mutex<Vec<usize>>>) -> BodyWire {
+        struct Fast(Arc<Mutex<Vec<usize>>>);
+
+        impl Socket for Fast {
+            fn send(&self, first: &[u8], second: &[u8]) -> io::Result<usize> {
+                let count = first.len() + second.len();
+                self.0.lock().unwrap().push(count);
+                Ok(count)
+            }
+
+            fn wait_writable(&self, _: Duration) -> io::Result<()> {
+                panic!("it waits for the client")
+            }
+
+            fn shutdown(&self) {}
+        }
+
+        let socket = Arc::new(Fast(Arc::clone(taken)));
+        BodyWire::new(socket, Duration::from_secs(1), BodyFraming::UntilClose, Vec::new())
+    }
+
+    #[test]
+    fn what_is_to_be_sent_soon_goes_together() {
+        let taken = Arc::default();
+        let mut wire = soon_wire(&taken);
+        for _ in 0..=2 * SOON_BYTES / 1024 {
+            assert!(wire.write_soon(&[b'x'; 1024]).unwrap());
+        }
+        assert_eq!(*taken.lock().unwrap(), [SOON_BYTES, SOON_BYTES]);
+        wire.write_all(&[b'x'; 2 * CHUNK_BYTES]).unwrap();
+        wire.finish(None).unwrap();
+        assert_eq!(taken.lock().unwrap().iter().sum::<usize>(), 2 * SOON_BYTES + 1024 + 2 * CHUNK_BYTES);
+    }
+
+    #[test]
+    fn what_a_look_finds_again_is_sent_by_it() {
+        let taken = Arc::default();
+        let mut wire = soon_wire(&taken);
+        assert!(!wire.look(), "nothing is there");
+        wire.write_soon(b"abc").unwrap();
+        assert!(wire.look(), "it is to look again");
+        wire.write_soon(b"d").unwrap();
+        assert!(wire.look(), "something has been added");
+        assert!(taken.lock().unwrap().is_empty());
+        assert!(!wire.look());
+        assert_eq!(*taken.lock().unwrap(), [4]);
+        assert!(!wire.look());
+    }
+
+    #[test]
+    fn looks_try_a_client_that_takes_nothing_ever_more_rarely() {
+        let socket = Arc::new(Slow { is_stalled: true, ..Slow::default() });
+        let mut wire = wire(&socket, BodyFraming::Chunked);
+        wire.write_soon(b"abc").unwrap();
+        wire.look();
+        let mut tries = Vec::new();
+        for look in 0..200 {
+            let before = *socket.turn.lock().unwrap();
+            wire.look();
+            if *socket.turn.lock().unwrap() != before {
+                tries.push(look);
+            }
+        }
+        assert_eq!(tries, [0, 2, 6, 14, 30, 62, 126, 190]);
     }
 
     /// A file of these bytes, without a name.

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use http::HeaderMap;
 
 use crate::body_wire::BodyWire;
+use crate::shared::Shared;
+use crate::sync::{Mutex, lock};
 
 /// How much of a file is in memory at a time where it is not sent to a socket.
 const COPIED_PIECE_BYTES: u64 = 64 * 1024;
@@ -42,7 +45,7 @@ pub struct BodyWriter<'a> {
 }
 
 enum Out<'a> {
-    Wire(&'a mut BodyWire),
+    Wire { wire: &'a Arc<Mutex<BodyWire>>, shared: &'a Shared },
     Other(&'a mut dyn Write),
 }
 
@@ -53,8 +56,8 @@ impl<'a> BodyWriter<'a> {
     }
 
     /// The same to a client.
-    pub(crate) fn to_wire(wire: &'a mut BodyWire, length: Option<u64>) -> Self {
-        Self { out: Out::Wire(wire), remaining_bytes: length, trailers: None }
+    pub(crate) fn to_wire(wire: &'a Arc<Mutex<BodyWire>>, shared: &'a Shared, length: Option<u64>) -> Self {
+        Self { out: Out::Wire { wire, shared }, remaining_bytes: length, trailers: None }
     }
 
     /// Writes these bytes of a file: to a client straight from the page cache, without copying them through memory.
@@ -66,7 +69,7 @@ impl<'a> BodyWriter<'a> {
         let length = range.end.saturating_sub(range.start);
         self.check_room_for(length)?;
         match &mut self.out {
-            Out::Wire(wire) => wire.send_file(file, range)?,
+            Out::Wire { wire, .. } => lock(wire).send_file(file, range)?,
             Out::Other(out) => copy_file(file, range, *out)?,
         }
         self.count(length);
@@ -98,8 +101,50 @@ impl<'a> BodyWriter<'a> {
     /// ```
     pub fn flush_now(&mut self) -> io::Result<bool> {
         match &mut self.out {
-            Out::Wire(wire) => wire.flush_now(),
+            Out::Wire { wire, .. } => lock(wire).flush_now(),
             Out::Other(out) => out.flush().map(|()| true),
+        }
+    }
+
+    /// Takes all of `bytes`, to be sent soon: with what is written next, once that makes 32 KiB, or by another thread, within 10 ms
+    /// however long this one is busy with what comes next. Waits for nothing: `false` when the client does not take what there
+    /// is, which [`Write::flush`] waits for. For small pieces that come fast, which would else cost a system call each.
+    ///
+    /// # Errors
+    ///
+    /// When the client has gone, and when the body gets longer than its length.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use tayet_engine::Body;
+    ///
+    /// let body = Body::from_writer(|out| {
+    ///     for piece in [b"made ", b"in a ", b"loop "] {
+    ///         if !out.write_soon(piece)? {
+    ///             out.flush()?;
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// });
+    /// assert_eq!(body.into_bytes(1_000).unwrap(), "made in a loop ");
+    /// ```
+    pub fn write_soon(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        self.check_room_for(bytes.len() as u64)?;
+        self.count(bytes.len() as u64);
+        match &mut self.out {
+            Out::Wire { wire, shared } => {
+                let mut guard = lock(wire);
+                let is_taken = guard.write_soon(bytes)?;
+                if guard.begin_watch() {
+                    drop(guard);
+                    shared.flusher.watch(wire);
+                    shared.monitor.rouse();
+                }
+                Ok(is_taken)
+            }
+            Out::Other(out) => out.write_all(bytes).map(|()| true),
         }
     }
 
@@ -141,7 +186,7 @@ impl Write for BodyWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check_room_for(bytes.len() as u64)?;
         let count = match &mut self.out {
-            Out::Wire(wire) => wire.write(bytes)?,
+            Out::Wire { wire, .. } => lock(wire).write(bytes)?,
             Out::Other(out) => out.write(bytes)?,
         };
         self.count(count as u64);
@@ -150,7 +195,7 @@ impl Write for BodyWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.out {
-            Out::Wire(wire) => wire.flush(),
+            Out::Wire { wire, .. } => lock(wire).flush(),
             Out::Other(out) => out.flush(),
         }
     }

@@ -36,7 +36,8 @@ impl fmt::Debug for Clock {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DateCache {
     date: Date,
-    made: Option<Moment>,
+    /// Until when it will do.
+    until: Option<Moment>,
 }
 
 /// How old a date may get: a second is the header's own grain.
@@ -44,14 +45,14 @@ const MAX_AGE: Duration = Duration::from_millis(250);
 
 impl DateCache {
     pub(crate) fn new() -> Self {
-        Self { date: Date::from(SystemTime::UNIX_EPOCH), made: None }
+        Self { date: Date::from(SystemTime::UNIX_EPOCH), until: None }
     }
 
     /// The date at `now`.
     pub(crate) fn at(&mut self, now: Moment) -> &Date {
-        if self.made.is_none_or(|made| now.since(made) >= MAX_AGE) {
+        if self.until.is_none_or(|until| now >= until) {
             self.date = Date::from(SystemTime::now());
-            self.made = Some(now);
+            self.until = Some(now + MAX_AGE);
         }
         &self.date
     }
@@ -66,10 +67,10 @@ mod tests {
         let mut cache = DateCache::new();
         let now = Moment::now();
         cache.at(now);
-        let made = cache.made;
+        let until = cache.until;
         cache.at(now + Duration::from_millis(249));
-        assert_eq!(cache.made, made);
+        assert_eq!(cache.until, until);
         cache.at(now + Duration::from_millis(250));
-        assert_ne!(cache.made, made);
+        assert_ne!(cache.until, until);
     }
 }

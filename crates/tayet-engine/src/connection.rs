@@ -10,6 +10,7 @@ use crate::answer::Asked;
 use crate::download::Download;
 use crate::frugal;
 use crate::peer::Peer;
+use crate::peer_handle::PeerHandle;
 use crate::rate::RateWindow;
 use crate::route_classes::PathGroup;
 use crate::session::Session;
@@ -24,7 +25,7 @@ pub(crate) struct Connection {
     pub(crate) protocol: http1::Connection,
     /// Received and not looked at: the connection is busy, or has something to send.
     pub(crate) backlog: Vec<u8>,
-    pub(crate) peer: Arc<Peer>,
+    pub(crate) peer: PeerHandle,
     /// The number of the request that is or was answered last; it wraps.
     pub(crate) exchange: u32,
     /// When the head is due that has begun to come; 0 while none has.
@@ -114,7 +115,7 @@ impl Connection {
             phase,
             protocol: http1::Connection::new(),
             backlog: Vec::new(),
-            peer,
+            peer: PeerHandle::new(peer),
             exchange: 0,
             head_due_ms: 0,
             timing: Timing::default(),

@@ -492,7 +492,7 @@ impl Loop {
             }
             Message::BodyWanted(token) => self.body_wanted(token),
             Message::BodyReturned { token, exchange, bytes } => self.body_returned(token, exchange, bytes),
-            Message::Handled { token, waited } => self.session_handled(token, waited),
+            Message::Handled { token, waited_ns } => self.session_handled(token, waited_ns),
             Message::Resumed(token) => self.resume_session(token),
             Message::Flush(token) => self.flush_session(token),
             Message::Closing(token) => self.session_closing(token),

@@ -15,6 +15,7 @@ use crate::download::Download;
 use crate::event_loop::{Current, Due, DuePlace, Input, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::mailbox::{Outcome, Record};
+use crate::peer_handle::PeerHandle;
 use crate::proxy_header::ProxyHeader;
 use crate::rate::{Pace, RateWindow};
 use crate::request_body::BodyError;
@@ -83,7 +84,11 @@ impl Loop {
             return;
         }
         if let Some(Due::Request(request)) = due.take() {
-            self.recycle(request.into_head());
+            let (head, peer) = request.into_parts();
+            self.recycle(head);
+            if let Some(connection) = self.connections.get(token) {
+                connection.peer.give_back(peer);
+            }
         }
         if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
             self.leave_current();
@@ -131,12 +136,12 @@ impl Loop {
         let Some(connection) = self.connections.get(token) else { return };
         let Some(busy) = connection.busy(exchange) else { return };
         match record {
-            Some(Record::Dispatched { status, waited, took }) => {
-                self.shard.answered(busy.route.0, status, took);
-                self.shard.queue_wait.record(waited);
+            Some(Record::Dispatched { status, waited_ns, took_ns }) => {
+                self.shard.answered(busy.route.0, status, took_ns);
+                self.shard.queue_wait.record(waited_ns);
             }
             Some(Record::Deferred { status }) => {
-                self.shard.answered(busy.route.0, status, at.since(busy.started));
+                self.shard.answered(busy.route.0, status, at.ns_since(busy.started));
             }
             None => {}
         }
@@ -441,7 +446,7 @@ impl Loop {
         let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
         connection.phase =
             Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
-        let peer = Arc::clone(&connection.peer);
+        let peer = connection.peer.lend();
         let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
         let interims =
             if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
@@ -481,9 +486,9 @@ impl Loop {
         let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());
         let keep_alive = busy.asked.keep_alive && is_body_read && self.stop_at_ms.is_none();
         let asked = Asked { keep_alive, ..busy.asked };
-        let took = self.now.since(busy.started);
+        let took_ns = self.now.ns_since(busy.started);
         busy.timeout_at_ms = None;
-        self.shard.answered(busy.route.0, response.status(), took);
+        self.shard.answered(busy.route.0, response.status(), took_ns);
         match encode(response, asked, self.date.at(self.now), &mut self.out) {
             Encoded::Whole { keep_alive: true } if self.out.len() < self.shared.limits.coalesce_bytes => {
                 connection.phase = Phase::Head;
@@ -714,7 +719,7 @@ impl Loop {
                     let destination =
                         if local == PeerAddress::Unix { local } else { PeerAddress::Ip(destination) };
                     let peer = connection.peer.behind_proxy(PeerAddress::Ip(source), destination);
-                    connection.peer = Arc::new(peer);
+                    connection.peer = PeerHandle::new(Arc::new(peer));
                 }
                 connection.phase = Phase::Head;
                 Progress::Again

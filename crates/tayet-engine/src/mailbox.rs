@@ -1,7 +1,6 @@
 //! A loop's mailbox: what other threads have to tell it, with one wake-up for any number of messages.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use http::StatusCode;
 use tayet_http1::Head;
@@ -32,7 +31,7 @@ pub(crate) enum Message {
     /// A handler that received its request's body itself is done with that, and how much it took.
     BodyReturned { token: Token, exchange: u32, bytes: u64 },
     /// A session's handler is done; how long its call waited for a worker, if it did.
-    Handled { token: Token, waited: Option<Duration> },
+    Handled { token: Token, waited_ns: Option<u64> },
     /// A session's handler takes messages again.
     Resumed(Token),
     /// More is to be sent on a session than the kernel has taken.
@@ -53,7 +52,7 @@ pub(crate) enum Message {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record {
     /// A worker's.
-    Dispatched { status: StatusCode, waited: Duration, took: Duration },
+    Dispatched { status: StatusCode, waited_ns: u64, took_ns: u64 },
     /// One that its handler has deferred.
     Deferred { status: StatusCode },
 }

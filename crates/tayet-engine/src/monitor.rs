@@ -7,6 +7,7 @@ use tayet_net::{Moment, ThreadActivity};
 
 use crate::doze::Doze;
 use crate::event_loop::Loop;
+use crate::flusher::Flusher;
 use crate::pool::Pool;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
@@ -96,9 +97,15 @@ impl Monitor {
         self.doze.rouse();
     }
 
-    /// Whether the monitor may sleep: no loop is at work, and nothing waits for a thread that the pool may yet need to start.
-    pub(crate) fn is_idle(&self, pool: &Pool) -> bool {
-        !self.is_any_loop_awake() && !pool.has_queue()
+    /// There is something to look after.
+    pub(crate) fn rouse(&self) {
+        self.doze.rouse();
+    }
+
+    /// Whether the monitor may sleep: no loop is at work, nothing waits for a thread that the pool may yet need to start, and no
+    /// writer may leave something to be sent.
+    pub(crate) fn is_idle(&self, pool: &Pool, flusher: &Flusher) -> bool {
+        !self.is_any_loop_awake() && !pool.has_queue() && flusher.is_idle()
     }
 
     fn is_any_loop_awake(&self) -> bool {
@@ -129,12 +136,13 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let mut suspects = vec![None; monitor.posts.len()];
     let mut idle_ticks = 0;
     let mut quiet_looks = 0_u32;
+    let mut is_pressing = false;
     while !monitor.is_stopping() {
         let has_queue = shared.pool.has_queue();
         if has_queue {
             quiet_looks = 0;
         }
-        let is_calm = suspects.iter().all(Option::is_none) && !has_queue;
+        let is_calm = suspects.iter().all(Option::is_none) && !has_queue && !is_pressing;
         std::thread::sleep(match is_calm {
             true if quiet_looks >= WARY_LOOKS => QUIET_TICK,
             true => CALM_TICK,
@@ -151,10 +159,13 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         }
         let missing = shared.pool.grow(Moment::now() - TICK);
         worker::start_counted(shared, missing);
-        idle_ticks = if monitor.is_idle(&shared.pool) { idle_ticks + 1 } else { 0 };
+        is_pressing = shared.flusher.look();
+        idle_ticks = if monitor.is_idle(&shared.pool, &shared.flusher) { idle_ticks + 1 } else { 0 };
         if idle_ticks > IDLE_TICKS {
             // A loop may have queued a job and fallen asleep again before this thread has come to look.
-            monitor.doze.sleep_while(|| monitor.is_idle(&shared.pool) && !monitor.is_stopping());
+            monitor
+                .doze
+                .sleep_while(|| monitor.is_idle(&shared.pool, &shared.flusher) && !monitor.is_stopping());
             idle_ticks = 0;
         }
     }

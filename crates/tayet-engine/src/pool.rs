@@ -466,9 +466,10 @@ mod tests {
     fn a_job_that_waits_keeps_the_monitor_awake_without_its_loop() {
         let pool = pool(Size::Elastic { max: 4, standby: 1, eager: false });
         let monitor = crate::monitor::Monitor::new(1);
-        assert!(monitor.is_idle(&pool));
+        let flusher = crate::flusher::Flusher::default();
+        assert!(monitor.is_idle(&pool, &flusher));
         dispatch(&pool, [0]);
-        assert!(!monitor.is_idle(&pool));
+        assert!(!monitor.is_idle(&pool, &flusher));
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Request {
             found,
             exchange,
             max_body_bytes,
-            is_whole: !body.is_arriving(),
+            is_whole: body.is_whole(),
             body,
             is_deferred: false,
             is_surrounded: false,
@@ -470,9 +470,9 @@ impl Request {
         self.extras.get().map_or_else(Vec::new, |extras| extras.held_interims.take())
     }
 
-    /// The head, to be used again; what the handler left of the body is let go.
-    pub(crate) fn into_head(self) -> Box<Head> {
-        self.head
+    /// The head and the handle, to be used again; what the handler left of the body is let go.
+    pub(crate) fn into_parts(self) -> (Box<Head>, Arc<Peer>) {
+        (self.head, self.peer)
     }
 }
 

@@ -73,11 +73,6 @@ impl RequestBody {
         Self { source, bytes_read: 0, max_bytes: u64::MAX, trailers: None }
     }
 
-    /// Whether it comes while it is read.
-    pub(crate) fn is_arriving(&self) -> bool {
-        matches!(self.source, Source::Arriving(_))
-    }
-
     /// How many bytes have been read of it.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read

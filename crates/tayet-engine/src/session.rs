@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::StatusCode;
 use smallvec::SmallVec;
@@ -218,8 +217,7 @@ impl Loop {
             self.answer_without_session(token, exchange, response);
             return;
         };
-        let took = self.now.since(busy.started);
-        self.shard.answered(route.0, response.status(), took);
+        self.shard.answered(route.0, response.status(), self.now.ns_since(busy.started));
         let asked = Asked { keep_alive: response.status() == StatusCode::SWITCHING_PROTOCOLS, ..asked };
         let encoded = encode(&mut response, asked, self.date.at(self.now), &mut self.out);
         let Kind::Session(opening) = std::mem::take(&mut response.body_mut().0) else { return };
@@ -285,9 +283,9 @@ impl Loop {
     }
 
     /// A session's handler has been called elsewhere.
-    pub(crate) fn session_handled(&mut self, token: Token, waited: Option<Duration>) {
-        if let Some(waited) = waited {
-            self.shard.queue_wait.record(waited);
+    pub(crate) fn session_handled(&mut self, token: Token, waited_ns: Option<u64>) {
+        if let Some(waited_ns) = waited_ns {
+            self.shard.queue_wait.record(waited_ns);
         }
         let Some(session) = self.connections.session(token) else { return };
         session.is_busy = false;

@@ -8,6 +8,7 @@ use crossbeam_utils::CachePadded;
 use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
+use crate::flusher::Flusher;
 use crate::home::Home;
 use crate::monitor::Monitor;
 use crate::pool::Pool;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) open_connections: CachePadded<AtomicUsize>,
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
+    pub(crate) flusher: Flusher,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) homes: Vec<Arc<Home>>,
     /// What streams of events keep to.

@@ -30,7 +30,7 @@ use crate::peer::Peer;
 use crate::pool::{Assignment, Seat, WORTH_A_WAKE};
 use crate::shared::Shared;
 use crate::slot::Slot;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
@@ -195,15 +195,16 @@ impl Worker {
             the_loop.exchange_due(&mut due);
             match &mut *due {
                 Some(Due::Request(request)) => {
-                    let (mut response, back) = lend(lender, the_loop, || self.shared.handle(request));
+                    let mut place = None;
+                    let (response, back) = lend(lender, the_loop, || self.shared.handle(request, &mut place));
                     let Some(back) = back else {
                         if let Some(request) = due.take().and_then(Due::into_request) {
-                            answer_late(request, response);
+                            answer_late(request, std::mem::take(response));
                         }
                         return;
                     };
                     the_loop = back;
-                    the_loop.answered(&mut due, &mut response);
+                    the_loop.answered(&mut due, response);
                 }
                 Some(Due::Event(handling)) => {
                     let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
@@ -238,7 +239,8 @@ impl Worker {
     fn call(&mut self, call: Call) -> Option<Report> {
         let Call { mut request, asked, pipe, queued_at, .. } = call;
         let started = self.shared.clock.now();
-        let mut response = self.shared.handle(&mut request);
+        let mut place = None;
+        let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();
         let took = now.since(started);
         if pipe.is_none() {
@@ -250,18 +252,21 @@ impl Worker {
             return None;
         }
         if response.body().is_session() {
-            answer_late(request, response);
+            answer_late(request, std::mem::take(response));
             return None;
         }
         // A body that was not read to its end leaves the connection in the middle of it.
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
         let asked =
             Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
-        let waited = started.since(queued_at);
-        let record = Record::Dispatched { status: response.status(), waited, took };
+        let record = Record::Dispatched {
+            status: response.status(),
+            waited_ns: started.ns_since(queued_at),
+            took_ns: now.ns_since(started),
+        };
         self.buffer.clear();
         let date = self.date.at(now);
-        let encoded = encode(&mut response, asked, date, &mut self.buffer);
+        let encoded = encode(response, asked, date, &mut self.buffer);
         let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
             Encoded::Whole { keep_alive } => {
@@ -279,7 +284,7 @@ impl Worker {
             }
             Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
-        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_head()), outcome, at })
+        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_parts().0), outcome, at })
     }
 
     /// Writes the body of a response whose handler ran on its loop.
@@ -323,14 +328,14 @@ impl Worker {
         let Events { channel, events, route, queued_at, .. } = job;
         let class = &self.shared.routes[route.0 as usize].messages;
         let mut started = self.shared.clock.now();
-        let waited = started.since(queued_at);
+        let waited_ns = started.ns_since(queued_at);
         for event in events {
             Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
             let now = self.shared.clock.now();
             class.ran_dispatched(now.since(started), now.as_ms());
             started = now;
         }
-        channel.tell_handled(Message::Handled { token: channel.token, waited: Some(waited) });
+        channel.tell_handled(Message::Handled { token: channel.token, waited_ns: Some(waited_ns) });
     }
 }
 
@@ -375,12 +380,13 @@ fn write_body(
 ) -> Outcome {
     let Some(socket) = peer.socket() else { return Outcome::Broken };
     let stall_timeout = Duration::from_millis(shared.limits.write_stall_timeout_ms);
-    let mut wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
+    let wire = BodyWire::new(Arc::clone(socket), stall_timeout, framing, head);
+    let wire = Arc::new(Mutex::new(wire));
     let written = catch_unwind(AssertUnwindSafe(|| {
-        let mut writer = BodyWriter::to_wire(&mut wire, framing.length());
+        let mut writer = BodyWriter::to_wire(&wire, shared, framing.length());
         write(&mut writer)?;
         let trailers = writer.finish()?;
-        wire.finish(trailers.as_deref())
+        lock(&wire).finish(trailers.as_deref())
     }));
     match written {
         Ok(Ok(bytes)) => Outcome::Sent { keep_alive, bytes },
@@ -428,19 +434,25 @@ pub(crate) fn answer_late(request: Request, response: Response) {
 /// A socket's handler that lost its loop is done.
 pub(crate) fn handled_late(handling: &Handling) {
     let token = handling.channel.token;
-    handling.channel.tell_handled(Message::Handled { token, waited: None });
+    handling.channel.tell_handled(Message::Handled { token, waited_ns: None });
 }
 
 impl Shared {
-    /// Runs the handler of a request; its panic is a 500.
-    pub(crate) fn handle(&self, request: &mut Request) -> Response {
-        let response =
-            catch_unwind(AssertUnwindSafe(|| self.service.call(request))).unwrap_or_else(|panic| {
-                self.note_panic(&*panic);
-                problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
-            });
+    /// Runs the handler of a request; its panic is a 500. The response is put in `place`, an empty one, rather than returned: on
+    /// its way out of what catches the panic it would be copied twice.
+    pub(crate) fn handle<'p>(
+        &self,
+        request: &mut Request,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        let called = catch_unwind(AssertUnwindSafe(|| *place = Some(self.service.call(request))));
+        if let Err(panic) = called {
+            self.note_panic(&*panic);
+        }
         request.release_deferral();
-        response
+        place.get_or_insert_with(|| {
+            problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
+        })
     }
 
     pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {

@@ -31,7 +31,12 @@ impl Moment {
 
     /// How long after `earlier` it is; nothing if it is before.
     pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.ns.saturating_sub(earlier.ns))
+        Duration::from_nanos(self.ns_since(earlier))
+    }
+
+    /// The same in nanoseconds, for what counts them.
+    pub fn ns_since(self, earlier: Self) -> u64 {
+        self.ns.saturating_sub(earlier.ns)
     }
 }
 
@@ -69,6 +74,7 @@ mod tests {
         assert_eq!(moment.as_ms(), 5);
         assert_eq!((moment + Duration::from_nanos(1)).as_ms(), 6);
         assert_eq!((moment + Duration::from_micros(7)).since(moment), Duration::from_micros(7));
+        assert_eq!((moment + Duration::from_micros(7)).ns_since(moment), 7_000);
         assert_eq!(moment - Duration::from_secs(1), Moment::from_ns(0));
     }
 }

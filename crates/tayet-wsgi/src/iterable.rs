@@ -1,6 +1,7 @@
 //! The iterable that an application returns.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -16,7 +17,10 @@ use crate::log::print_exception;
 const MAX_COPIED_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Blocks up to this size are sent without leaving the GIL where the client takes them at once: some microseconds each.
-const MAX_SMALL_BLOCK_BYTES: usize = 8 * 1024;
+const MAX_SMALL_BLOCK_BYTES: usize = 32 * 1024;
+
+/// An application that makes blocks in less than this may have the small ones sent together.
+const FAST_BLOCK: Duration = Duration::from_micros(100);
 
 /// So much is sent before others may have the GIL. Python itself changes threads every 5 ms, but not in iterators written in C.
 const MAX_HELD_BYTES: usize = 256 * 1024;
@@ -109,6 +113,7 @@ impl Iterable {
     /// it costs more than that.
     fn send_small(&mut self, py: Python<'_>, wire: &mut Wire<'_, '_>) -> io::Result<Next> {
         let mut sent_bytes = 0;
+        let mut made_before = Instant::now();
         while wire.left > 0 {
             let block = self.next(py).map_err(|error| {
                 print_exception(py, "the application failed amid its answer", &error);
@@ -119,8 +124,10 @@ impl Iterable {
             if block.as_bytes().len() > MAX_SMALL_BLOCK_BYTES {
                 return Ok(Next::Large(block.into()));
             }
-            wire.write(block.as_bytes())?;
-            if !wire.out.flush_now()? || sent_bytes > MAX_HELD_BYTES {
+            let made_at = Instant::now();
+            let is_fast = made_at.duration_since(made_before) < FAST_BLOCK;
+            made_before = made_at;
+            if !wire.write_small(block.as_bytes(), is_fast)? || sent_bytes > MAX_HELD_BYTES {
                 return Ok(Next::Flush);
             }
         }
@@ -161,9 +168,22 @@ struct Wire<'a, 'b> {
 impl Wire<'_, '_> {
     /// Writes a block, or as much of it as there is room for.
     fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        let bytes = self.take(block);
+        self.out.write_all(bytes)
+    }
+
+    /// The same with a small one, which is sent with the next few where the application makes them fast. `false` when the client
+    /// does not take it.
+    fn write_small(&mut self, block: &[u8], is_fast: bool) -> io::Result<bool> {
+        let bytes = self.take(block);
+        Ok(self.out.write_soon(bytes)? && (is_fast || self.out.flush_now()?))
+    }
+
+    /// As much of a block as there is room for.
+    fn take<'c>(&mut self, block: &'c [u8]) -> &'c [u8] {
         let bytes = &block[..block.len().min(usize::try_from(self.left).unwrap_or(usize::MAX))];
         self.left -= bytes.len() as u64;
-        self.out.write_all(bytes)
+        bytes
     }
 }
 

@@ -57,11 +57,17 @@ struct Plain<H, M> {
 
 impl<H: Handler<M, S>, M, S> Answer<S> for Plain<H, M> {
     fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
-        let mut response = self.handler.call(request, context);
-        problem::negotiate(&mut response, request);
-        files::complete(&mut response, request);
-        response
+        let response = self.handler.call(request, context);
+        // Most have no extensions, and so nothing to finish: those are built where they are to be.
+        if response.extensions().is_none() { response } else { finish(response, request) }
     }
+}
+
+#[inline(never)]
+fn finish(mut response: Response, request: &Request) -> Response {
+    problem::negotiate(&mut response, request);
+    files::complete(&mut response, request);
+    response
 }
 
 struct Layered<S> {

@@ -148,15 +148,17 @@ impl Stage {
                 self.the_loop.note_takeover();
                 let shared = Arc::clone(&self.shared);
                 self.net.after(time, move || {
-                    let response = shared.handle(&mut request);
+                    let mut place = None;
+                    let response = std::mem::take(shared.handle(&mut request, &mut place));
                     answer_late(request, response);
                 });
                 self.the_loop.arrive();
             } else {
                 self.net.pass(time);
-                let mut response = self.shared.handle(&mut request);
+                let mut place = None;
+                let response = self.shared.handle(&mut request, &mut place);
                 *due = Some(Due::Request(request));
-                self.the_loop.answered(&mut due, &mut response);
+                self.the_loop.answered(&mut due, response);
             }
         }
         assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");
