@@ -29,6 +29,7 @@ mod fan_out;
 mod flusher;
 mod frugal;
 mod handling;
+mod held;
 mod home;
 mod interim;
 mod limits;
