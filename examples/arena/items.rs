@@ -16,14 +16,19 @@ pub(crate) struct Listing {
 
 #[derive(Serialize)]
 struct Priced {
-    #[serde(flatten)]
-    item: &'static Item,
+    id: u32,
+    name: &'static str,
+    category: &'static str,
+    price: u64,
+    quantity: u64,
+    active: bool,
+    tags: &'static [&'static str],
+    rating: &'static Rating,
     total: u64,
 }
 
-#[derive(Serialize)]
 struct Item {
-    id: usize,
+    id: u32,
     name: String,
     category: &'static str,
     price: u64,
@@ -35,14 +40,14 @@ struct Item {
 
 #[derive(Serialize)]
 struct Rating {
-    score: usize,
-    count: usize,
+    score: u32,
+    count: u32,
 }
 
 impl Listing {
     /// The first `count` items, each with the price of `multiplier` times its quantity.
     pub(crate) fn new(count: usize, multiplier: u32) -> Self {
-        static ITEMS: LazyLock<Vec<Item>> = LazyLock::new(|| (0..COUNT).map(Item::new).collect());
+        static ITEMS: LazyLock<Vec<Item>> = LazyLock::new(|| (0..COUNT as u32).map(Item::new).collect());
         let items: Vec<_> = ITEMS.iter().take(count).map(|item| item.priced(multiplier)).collect();
         Self { count: items.len(), items }
     }
@@ -55,22 +60,33 @@ const CATEGORIES: [&str; 5] = ["weaving", "finishing", "spinning", "tools", "dye
 const TAGS: [&str; 7] = ["handmade", "new", "fast", "sturdy", "light", "classic", "limited"];
 
 impl Item {
-    fn new(index: usize) -> Self {
+    fn new(number: u32) -> Self {
+        let index = number as usize;
         let tags = index % 3 + 1;
         Self {
-            id: index + 1,
+            id: number + 1,
             name: format!("{} {}", FIBRES[index / TOOLS.len()], TOOLS[index % TOOLS.len()]),
             category: CATEGORIES[index % CATEGORIES.len()],
             price: 5 + (index as u64 * 37) % 491,
             quantity: 1 + (index as u64 * 13) % 97,
             active: index % 4 != 3,
             tags: (0..tags).map(|tag| TAGS[(index + tag * tags) % TAGS.len()]).collect(),
-            rating: Rating { score: 1 + index * 7 % 50, count: index * index * 11 % 1_000 },
+            rating: Rating { score: 1 + number * 7 % 50, count: number * number * 11 % 1_000 },
         }
     }
 
     fn priced(&'static self, multiplier: u32) -> Priced {
-        Priced { item: self, total: self.price * self.quantity * u64::from(multiplier) }
+        Priced {
+            id: self.id,
+            name: &self.name,
+            category: self.category,
+            price: self.price,
+            quantity: self.quantity,
+            active: self.active,
+            tags: &self.tags,
+            rating: &self.rating,
+            total: self.price * self.quantity * u64::from(multiplier),
+        }
     }
 }
 

@@ -45,6 +45,17 @@ struct Watched {
     looks_left: u32,
 }
 
+/// What another thread's look at a wire has found, and left there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing to look after: it is sent.
+    Nothing,
+    /// Something that was not there at the last look: the next is to come soon.
+    Fresh,
+    /// Something that the client does not take.
+    Stalled,
+}
+
 impl BodyWire {
     /// `head` is sent with the first chunk.
     pub(crate) fn new(
@@ -133,31 +144,39 @@ impl BodyWire {
         if self.gathered.len() < SOON_BYTES && !self.is_broken { Ok(true) } else { self.flush_now() }
     }
 
-    /// Whether another thread is to begin looking at what is still to be sent. Says so once.
+    /// Whether another thread is to begin looking at what is still to be sent. Says so once, until a look finds nothing.
     pub(crate) fn begin_watch(&mut self) -> bool {
-        !std::mem::replace(&mut self.watched.is_watched, true)
+        let has_something = !self.has_nothing_to_send();
+        has_something && !std::mem::replace(&mut self.watched.is_watched, true)
     }
 
-    /// Another thread's look: sends what was there at the last one already. `true` when there is something that was not. A
-    /// client that takes nothing is tried ever more rarely.
-    pub(crate) fn look(&mut self) -> bool {
-        if self.is_broken || self.pending.is_empty() && self.gathered.is_empty() {
-            return false;
+    /// Another thread's look: sends what was there at the last one already. A client that takes nothing is tried ever more
+    /// rarely.
+    pub(crate) fn look(&mut self) -> Found {
+        if self.has_nothing_to_send() {
+            self.watched.is_watched = false;
+            return Found::Nothing;
         }
         if !std::mem::replace(&mut self.watched.is_seen, true) {
             (self.watched.pause_looks, self.watched.looks_left) = (0, 0);
-            return true;
+            return Found::Fresh;
         }
         if self.watched.looks_left > 0 {
             self.watched.looks_left -= 1;
-            return false;
+            return Found::Stalled;
         }
         // What is wrong, its writer learns when it comes back.
         if matches!(self.flush_now(), Ok(false)) {
             self.watched.pause_looks = (2 * self.watched.pause_looks + 1).min(MAX_PAUSE_LOOKS);
             self.watched.looks_left = self.watched.pause_looks;
+            return Found::Stalled;
         }
-        false
+        self.watched.is_watched = false;
+        Found::Nothing
+    }
+
+    fn has_nothing_to_send(&self) -> bool {
+        self.is_broken || self.pending.is_empty() && self.gathered.is_empty()
     }
 
     fn send_pieces(&mut self, file: &File, mut range: Range<u64>) -> io::Result<()> {
@@ -374,15 +393,18 @@ mod tests {
     fn what_a_look_finds_again_is_sent_by_it() {
         let taken = Arc::default();
         let mut wire = soon_wire(&taken);
-        assert!(!wire.look(), "nothing is there");
+        assert!(!wire.begin_watch(), "there is nothing to watch");
+        assert_eq!(wire.look(), Found::Nothing);
         wire.write_soon(b"abc").unwrap();
-        assert!(wire.look(), "it is to look again");
+        assert!(wire.begin_watch() && !wire.begin_watch(), "once");
+        assert_eq!(wire.look(), Found::Fresh);
         wire.write_soon(b"d").unwrap();
-        assert!(wire.look(), "something has been added");
+        assert_eq!(wire.look(), Found::Fresh, "something has been added");
         assert!(taken.lock().unwrap().is_empty());
-        assert!(!wire.look());
+        assert_eq!(wire.look(), Found::Nothing);
         assert_eq!(*taken.lock().unwrap(), [4]);
-        assert!(!wire.look());
+        wire.write_soon(b"e").unwrap();
+        assert!(wire.begin_watch(), "the last look has ended it");
     }
 
     #[test]

@@ -443,6 +443,7 @@ impl Loop {
             Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = connection.peer.lend();
         let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
+        let has_bulkhead = route.has_bulkhead;
         let interims =
             if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
@@ -463,7 +464,7 @@ impl Loop {
         }
         let mut request = request();
         limit_time(&mut request);
-        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
+        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected, has_bulkhead });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {
             Sending::Done => self.jobs.push(Job::Call(call)),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::body_wire::BodyWire;
+use crate::body_wire::{BodyWire, Found};
 use crate::sync::{Mutex, lock};
 
 /// The wires whose writers have asked for it ([`BodyWriter::write_soon`](crate::BodyWriter::write_soon)). The monitor looks at
@@ -13,7 +13,7 @@ pub(crate) struct Flusher {
 }
 
 impl Flusher {
-    /// Looks after a wire until it is dropped.
+    /// Looks after a wire until it is dropped, or has sent what there is.
     pub(crate) fn watch(&self, wire: &Arc<Mutex<BodyWire>>) {
         lock(&self.wires).push(Arc::downgrade(wire));
     }
@@ -29,10 +29,10 @@ impl Flusher {
         lock(&self.wires).retain(|wire| {
             let Some(wire) = wire.upgrade() else { return false };
             // Whoever has its lock is sending.
-            if let Ok(mut wire) = wire.try_lock() {
-                is_pressing |= wire.look();
-            }
-            true
+            let Ok(mut wire) = wire.try_lock() else { return true };
+            let found = wire.look();
+            is_pressing |= found == Found::Fresh;
+            found != Found::Nothing
         });
         is_pressing
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_is_looked_after_until_it_is_dropped() {
+    fn a_wire_is_looked_after_while_it_has_something_to_send() {
         let socket = Arc::new(Counting::default());
         let sent = || socket.0.load(Ordering::Relaxed);
         let flusher = Flusher::default();
@@ -82,6 +82,9 @@ mod tests {
         assert!(!flusher.look() && sent() == 0, "it does not wait for one who sends");
         drop(sending);
         assert!(!flusher.look() && sent() == 3);
+        assert!(flusher.is_idle(), "there is nothing to look after until something is written");
+        flusher.watch(&wire);
+        lock(&wire).write_soon(b"d").unwrap();
         drop(wire);
         assert!(!flusher.look() && flusher.is_idle());
     }
