@@ -1,5 +1,8 @@
 //! What a client may cost: sizes and times, for the whole server and for one route.
 //!
+//! The oracle is asked twice at the same time, at most: who comes third waits, without a thread, and is not asked for once its
+//! time is up.
+//!
 //! Every limit has a default; `tayet::Limits` lists them. Those of the environment (`TAYET_MAX_BODY_BYTES=1000`) or of a TOML
 //! file come from `tayet::Config`.
 //!
@@ -35,7 +38,7 @@ fn main() -> tayet::Result {
     let app = Router::new()
         .post("/notes", length)
         .post("/books", length.max_body_bytes(1024 * 1024))
-        .get("/oracle", oracle.timeout(Duration::from_millis(200)));
+        .get("/oracle", oracle.concurrency_limit(2).timeout(Duration::from_millis(200)));
     let limits = Limits { max_body_bytes: 16, head_timeout_ms: 5_000, ..Limits::default() };
     let config = Config::new().with_environment()?;
     Server::new(app).limits(limits).config(&config)?.bind(format!("127.0.0.1:{port}"))?.run()

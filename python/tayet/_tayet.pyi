@@ -3,6 +3,9 @@ from typing import BinaryIO, Literal
 
 from _typeshed.wsgi import WSGIApplication
 
+def give_back_memory() -> None:
+    """Gives the system back what is free in the C library's heap."""
+
 def start_log(filter: str) -> None:
     """Logs to the standard error from here on, what ``filter`` (``info``, ``tayet_engine=debug``) lets pass."""
 

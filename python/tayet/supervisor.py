@@ -13,6 +13,7 @@ import sys
 import time
 
 from tayet import loading, worker
+from tayet._tayet import give_back_memory
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
 from tayet.relay import Relay
@@ -185,6 +186,8 @@ class Supervisor:
         # A collection writes to every object that it looks at. What is there already it is not to look at, so that the
         # processes go on sharing that memory.
         gc.freeze()
+        # Nor is it to inherit what is free here.
+        give_back_memory()
         pid = os.fork()
         if pid == 0:
             os.close(reader)

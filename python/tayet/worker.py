@@ -5,7 +5,7 @@ import os
 import sys
 
 from tayet import loading
-from tayet._tayet import Server, start_log
+from tayet._tayet import Server, give_back_memory, start_log
 from tayet.embedded import default_loops
 from tayet.errors import CommandError
 from tayet.log import Log, open_error_log
@@ -48,6 +48,7 @@ def run(settings, listeners, pipe, relay, application=None):
     # What the application has loaded stays: later collections need not look at it again.
     gc.collect()
     gc.freeze()
+    give_back_memory()
     server.start()
     os.write(pipe, READY)
     if reloader:

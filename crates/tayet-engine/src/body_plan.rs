@@ -85,6 +85,7 @@ mod tests {
             body,
             max_body_bytes: 1_000,
             timeout_ms: None,
+            has_bulkhead: false,
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
 
+use crate::bulkhead::Bulkheads;
 use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
@@ -22,7 +23,10 @@ use crate::route_classes::RouteClasses;
 use crate::shared::{RouteState, Shared};
 use crate::sync::{Condvar, Mutex, lock, wait};
 use crate::worker;
-use crate::{DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, RouteMetrics, Service, Topics};
+use crate::{
+    DEFAULT_MAX_THREADS, ExecutionModel, Limits, MetricsSnapshot, Pin, Route, RouteId, RouteMetrics, Service,
+    Topics,
+};
 
 /// How an engine is set up.
 #[derive(Clone, Debug, Default)]
@@ -231,21 +235,15 @@ pub(crate) fn serve_with(
 /// What an engine's threads are to share.
 pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Service>) -> Shared {
     let limits = config.limits.clone();
-    let routes = service.routes().into_iter().map(|route| RouteState {
-        label: route.label,
-        classes: RouteClasses::new(route.pin, route.learns_by_path),
-        messages: RouteClass::new(route.pin),
-        settings: Mutex::new(None),
-        body: route.body,
-        max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
-        timeout_ms: route.timeout_ms,
-    });
-    let routes = routes.collect::<Box<[_]>>();
+    let routes = service.routes();
+    let bulkheads = Bulkheads::new(concurrency_limits(&routes));
+    let routes = routes.into_iter().map(|route| route_state(route, &limits)).collect::<Box<[_]>>();
     let idle_timeout = Duration::from_millis(limits.worker_idle_timeout_ms);
     let loops = drivers.len();
     let homes = homes(config, drivers);
     Shared {
-        pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout),
+        pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout)
+            .with_bulkheads(bulkheads),
         monitor: Monitor::new(loops),
         flusher: Flusher::default(),
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
@@ -264,6 +262,27 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         is_shutting_down: AtomicBool::new(false),
         running_loops: Mutex::new(loops),
         loop_stopped: Condvar::new(),
+    }
+}
+
+fn concurrency_limits(routes: &[Route]) -> impl Iterator<Item = (RouteId, usize)> {
+    let numbered = (0..).map(RouteId).zip(routes);
+    numbered.filter_map(|(id, route)| Some((id, route.concurrency_limit?)))
+}
+
+fn route_state(route: Route, limits: &Limits) -> RouteState {
+    let has_bulkhead = route.concurrency_limit.is_some();
+    // Loops do not wait for each other.
+    let pin = if has_bulkhead { Some(Pin::Blocking) } else { route.pin };
+    RouteState {
+        label: route.label,
+        classes: RouteClasses::new(pin, route.learns_by_path),
+        messages: RouteClass::new(route.pin),
+        settings: Mutex::new(None),
+        body: route.body,
+        max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
+        timeout_ms: route.timeout_ms,
+        has_bulkhead,
     }
 }
 

@@ -24,6 +24,7 @@ use crate::connection::{AfterSend, Connection, Phase, Table};
 use crate::counters::Shard;
 use crate::fan_out::LocalTopics;
 use crate::handling::Handling;
+use crate::held::HeldAnswers;
 use crate::home::Home;
 use crate::mailbox::Message;
 use crate::peer::Peer;
@@ -86,6 +87,7 @@ pub(crate) struct Loop {
     pub(crate) current: Option<Current>,
     /// What is to be sent on the current connection.
     pub(crate) out: Vec<u8>,
+    pub(crate) held: HeldAnswers,
     pub(crate) jobs: Vec<Job>,
     /// What is to be called here.
     pub(crate) due: DuePlace,
@@ -154,6 +156,8 @@ pub(crate) struct Current {
     pub(crate) read: usize,
     /// How long it is.
     pub(crate) length: usize,
+    /// How long its last answer took, in nanoseconds.
+    pub(crate) took_ns: u64,
 }
 
 /// Where the input of the current connection lies.
@@ -176,12 +180,12 @@ impl Due {
 impl Current {
     /// Begins with what the driver has received, so many bytes.
     pub(crate) fn received(token: Token, length: usize) -> Self {
-        Self { token, input: Input::Received, read: 0, length }
+        Self { token, input: Input::Received, read: 0, length, took_ns: 0 }
     }
 
     /// Begins with bytes that were kept.
     pub(crate) fn kept(token: Token, bytes: Vec<u8>) -> Self {
-        Self { token, length: bytes.len(), input: Input::Kept(bytes), read: 0 }
+        Self { token, length: bytes.len(), input: Input::Kept(bytes), read: 0, took_ns: 0 }
     }
 
     /// How much of the input has not been read.
@@ -212,6 +216,7 @@ impl Loop {
             connections: Table::default(),
             current: None,
             out: Vec::new(),
+            held: HeldAnswers::default(),
             jobs: Vec::new(),
             due: DuePlace::default(),
             rejected: Vec::new(),
@@ -242,6 +247,7 @@ impl Loop {
         if self.current.is_some() {
             self.leave_current();
         }
+        self.send_held();
     }
 
     /// The monitor's, when it has taken the loop.
@@ -295,6 +301,7 @@ impl Loop {
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
     /// stopped.
     fn turn(&mut self) -> bool {
+        self.send_held();
         let come_first = !self.jobs.is_empty()
             && self.jobs.iter().all(|job| job.expected().is_some_and(|expected| expected < MAX_LET_FIRST));
         self.dispatch_jobs();
@@ -447,6 +454,7 @@ impl Loop {
 
     /// The peer has ended its sending direction; it may still read the answers that it waits for.
     fn ended(&mut self, token: Token) {
+        self.send_held_of(token);
         if self.connections.session(token).is_some() {
             self.session_ended(token);
             return;

@@ -39,6 +39,7 @@ pub(crate) enum Progress {
 impl Loop {
     /// Bytes came for a connection; [`Loop::advance`] reads them.
     pub(crate) fn begin_input(&mut self, token: Token, length: usize) {
+        self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
             self.begin_session_input(token, length);
             return;
@@ -448,6 +449,7 @@ impl Loop {
             Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = connection.peer.lend();
         let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
+        let has_bulkhead = route.has_bulkhead;
         let interims =
             if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
@@ -468,7 +470,7 @@ impl Loop {
         }
         let mut request = request();
         limit_time(&mut request);
-        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected });
+        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected, has_bulkhead });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {
             Sending::Done => self.jobs.push(Job::Call(call)),
@@ -489,6 +491,9 @@ impl Loop {
         let took_ns = self.now.ns_since(busy.started);
         busy.timeout_at_ms = None;
         self.shard.answered(busy.route.0, response.status(), took_ns);
+        if let Some(current) = &mut self.current {
+            current.took_ns = took_ns;
+        }
         match encode(response, asked, self.date.at(self.now), &mut self.out) {
             Encoded::Whole { keep_alive: true } if self.out.len() < self.shared.limits.coalesce_bytes => {
                 connection.phase = Phase::Head;
@@ -550,7 +555,7 @@ impl Loop {
     /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
         let Some(current) = self.current.take() else { return };
-        let (token, left) = (current.token, current.left());
+        let (token, left, took_ns) = (current.token, current.left(), current.took_ns);
         let Some(connection) = self.connections.get(token) else {
             if self.connections.session(token).is_some() {
                 self.leave_session(current);
@@ -569,7 +574,7 @@ impl Loop {
                 }
             }
         }
-        if self.flush(token, Bytes::new()) == Sending::Failed {
+        if !self.hold(token, took_ns) && self.flush(token, Bytes::new()) == Sending::Failed {
             return;
         }
         self.keep_backlog_bounded(token);

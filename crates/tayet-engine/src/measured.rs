@@ -12,7 +12,8 @@ use crate::answer::Asked;
 use crate::engine::share;
 use crate::event_loop::Loop;
 use crate::mailbox::{Mailbox, Message};
-use crate::pool::{Assignment, Pool, Seat, Size};
+use crate::pool::{Assignment, Pool, Size};
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::worker::{self, Call};
@@ -26,7 +27,8 @@ impl Job {
     pub fn new(expected: Option<Duration>) -> Self {
         let request = Request::builder("GET", "/").build().expect("a request without a fault");
         let asked = Asked { version: Version::HTTP_11, is_head: false, keep_alive: true };
-        let call = Call { request, asked, pipe: None, queued_at: Moment::now(), expected };
+        let call =
+            Call { request, asked, pipe: None, queued_at: Moment::now(), expected, has_bulkhead: false };
         Self(worker::Job::Call(Box::new(call)))
     }
 }

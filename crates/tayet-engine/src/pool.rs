@@ -3,16 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Thread;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use tayet_net::Moment;
 
+use crate::RouteId;
+use crate::bulkhead::Bulkheads;
+use crate::census::Census;
 use crate::event_loop::Loop;
+use crate::seat::Seat;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::turn::TurnQueue;
-use crate::worker::Job;
+use crate::worker::{Job, workers_for};
 
 /// How many threads a pool has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,27 +62,16 @@ struct State {
     coming: usize,
     /// Threads that drive a loop.
     driving: usize,
+    bulkheads: Bulkheads,
     is_stopping: bool,
 }
 
-/// The work for which it is worth waking another worker.
-pub(crate) const WORTH_A_WAKE: Duration = Duration::from_micros(20);
-
-/// How many workers some jobs are worth: each its own, but for those that are known to be short.
-fn workers_for(jobs: &[Job]) -> usize {
-    let mut alone = 0;
-    let mut together = Duration::ZERO;
-    for job in jobs {
-        match job.expected() {
-            Some(expected) if job.is_short() => together += expected,
-            _ => alone += 1,
-        }
-    }
-    let shared = together.as_nanos().div_ceil(WORTH_A_WAKE.as_nanos()) as usize;
-    alone + shared
-}
-
 impl State {
+    /// What waits, for a thread or behind a bulkhead.
+    fn queued(&self) -> usize {
+        self.queue.len() + self.bulkheads.waiting()
+    }
+
     /// Takes idle workers out of their list, to be woken once the lock is gone; those that parked last come first.
     fn wake(&mut self, wanted: usize) -> Vec<Arc<Seat>> {
         let woken = self.idle.split_off(self.idle.len() - wanted.min(self.idle.len()));
@@ -93,28 +85,6 @@ impl State {
     }
 }
 
-/// A thread's place in the pool.
-pub(crate) struct Seat {
-    thread: Thread,
-    /// In `idle` or `standby`; changed under the pool's lock.
-    is_parked: AtomicBool,
-}
-
-/// Figures of the pool at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Census {
-    pub(crate) threads: usize,
-    pub(crate) busy: usize,
-    pub(crate) queued: usize,
-}
-
-impl Seat {
-    /// For the calling thread.
-    pub(crate) fn of_current() -> Arc<Self> {
-        Arc::new(Self { thread: std::thread::current(), is_parked: AtomicBool::new(false) })
-    }
-}
-
 impl Pool {
     pub(crate) fn new(size: Size, queue_capacity: usize, idle_timeout: Duration) -> Self {
         Self {
@@ -125,6 +95,11 @@ impl Pool {
             may_run_inline: AtomicBool::new(matches!(size, Size::Elastic { .. })),
             turns: Arc::default(),
         }
+    }
+
+    pub(crate) fn with_bulkheads(self, bulkheads: Bulkheads) -> Self {
+        self.lock().bulkheads = bulkheads;
+        self
     }
 
     /// The calling thread's waits for its turn count as those of this pool.
@@ -164,6 +139,7 @@ impl Pool {
         let is_served = !state.queue.is_empty();
         let (taken, left) = self.admit(&state, jobs);
         *jobs = left;
+        let taken = state.bulkheads.admit(taken);
         let workers = workers_for(&taken);
         state.queue.extend(taken);
         let missing = if state.idle.is_empty() { self.recruit_at_once(&mut state, workers) } else { 0 };
@@ -259,6 +235,18 @@ impl Pool {
         }
     }
 
+    /// A call of a route with a bulkhead has come to its end on the calling thread. Returns the call that the thread is to go on
+    /// with; where there is other work for it, what waits behind the bulkhead comes after that.
+    pub(crate) fn leave(&self, route: RouteId) -> Option<Job> {
+        let mut state = self.lock();
+        let next = state.bulkheads.leave(route)?;
+        if state.queue.is_empty() && state.loops.is_empty() && self.may_take_job(&state) {
+            return Some(next);
+        }
+        state.queue.push_back(next);
+        None
+    }
+
     /// A loop has stopped, and its thread drives none any longer.
     pub(crate) fn leave_loop(&self) {
         let mut state = self.lock();
@@ -286,11 +274,7 @@ impl Pool {
     pub(crate) fn census(&self) -> Census {
         let state = self.lock();
         let parked = state.idle.len() + state.standby.len() + state.driving;
-        Census {
-            threads: state.threads,
-            busy: state.threads.saturating_sub(parked),
-            queued: state.queue.len(),
-        }
+        Census { threads: state.threads, busy: state.threads.saturating_sub(parked), queued: state.queued() }
     }
 
     pub(crate) fn has_queue(&self) -> bool {
@@ -301,7 +285,7 @@ impl Pool {
     /// rest of responses, whose clients have their heads already, and of sockets' events there are no more than
     /// connections.
     fn admit(&self, state: &State, jobs: &mut Vec<Job>) -> (Vec<Job>, Vec<Job>) {
-        let mut room = self.queue_capacity.saturating_sub(state.queue.len());
+        let mut room = self.queue_capacity.saturating_sub(state.queued());
         if jobs.len() <= room {
             return (std::mem::take(jobs), Vec::new());
         }
@@ -395,7 +379,14 @@ mod tests {
         let request = Request::builder("GET", &format!("/{number}")).build().unwrap();
         let asked = Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: true };
         let queued_at = Moment::now();
-        Job::Call(Box::new(Call { request, asked, pipe: None, queued_at, expected: None }))
+        Job::Call(Box::new(Call {
+            request,
+            asked,
+            pipe: None,
+            queued_at,
+            expected: None,
+            has_bulkhead: false,
+        }))
     }
 
     fn number_of(job: &Job) -> usize {
@@ -582,6 +573,49 @@ mod tests {
         pool.dispatch(&mut jobs);
         assert_eq!(jobs.iter().map(number_of).collect::<Vec<_>>(), [3, 4]);
         assert_eq!(pool.census().queued, 3);
+    }
+
+    /// A job with a number, of route 0, which has a bulkhead.
+    fn bounded_job(number: usize) -> Job {
+        let Job::Call(call) = job(number) else { unreachable!() };
+        Job::Call(Box::new(Call { has_bulkhead: true, ..*call }))
+    }
+
+    fn bounded_pool(most: usize) -> Pool {
+        let size = Size::Elastic { max: 9, standby: 0, eager: false };
+        Pool::new(size, 5, NEVER).with_bulkheads(Bulkheads::new([(RouteId(0), most)]))
+    }
+
+    #[test]
+    fn what_waits_behind_a_bulkhead_asks_for_no_thread_and_lets_others_pass() {
+        let pool = bounded_pool(2);
+        let mut jobs = (0..4).map(bounded_job).chain([job(4)]).collect::<Vec<_>>();
+        assert_eq!(pool.dispatch(&mut jobs), 1);
+        assert_eq!(pool.census().queued, 5);
+        let queued = pool.lock().queue.iter().map(number_of).collect::<Vec<_>>();
+        assert_eq!(queued, [0, 1, 4]);
+        assert_eq!(pool.grow(Moment::now()), 2, "a thread for each that may run, of which one was asked for");
+        // Those behind the bulkhead fill the queue, too.
+        let mut more = vec![job(5)];
+        pool.dispatch(&mut more);
+        assert_eq!(more.len(), 1);
+    }
+
+    #[test]
+    fn who_leaves_a_bulkhead_goes_on_with_the_next_unless_there_is_other_work() {
+        let pool = bounded_pool(1);
+        pool.dispatch(&mut (0..4).map(bounded_job).collect());
+        let take = |pool: &Pool| pool.lock().queue.pop_front().map(|job| number_of(&job));
+        assert_eq!((take(&pool), take(&pool)), (Some(0), None));
+        assert_eq!(pool.leave(RouteId(0)).map(|job| number_of(&job)), Some(1));
+        pool.dispatch(&mut vec![job(9)]);
+        assert!(pool.leave(RouteId(0)).is_none());
+        assert_eq!((take(&pool), take(&pool)), (Some(9), Some(2)));
+        assert_eq!(pool.leave(RouteId(0)).map(|job| number_of(&job)), Some(3));
+        assert!(pool.leave(RouteId(0)).is_none());
+        assert_eq!(pool.census().queued, 0);
+        pool.dispatch(&mut vec![bounded_job(4)]);
+        assert_eq!(take(&pool), Some(4), "there is room again");
     }
 
     #[test]

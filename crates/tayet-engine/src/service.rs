@@ -34,6 +34,8 @@ pub struct Route {
     pub body: BodyUse,
     /// In place of [`Limits::max_body_bytes`](crate::Limits::max_body_bytes).
     pub max_body_bytes: Option<usize>,
+    /// Most calls of its handler that run at the same time; others wait, without a thread. It then never runs on a loop.
+    pub concurrency_limit: Option<usize>,
     /// After this many milliseconds the client gets a 503 in place of the handler's answer. `None` waits for the handler.
     pub timeout_ms: Option<u64>,
 }

@@ -55,6 +55,8 @@ pub(crate) struct RouteState {
     pub(crate) body: BodyUse,
     pub(crate) max_body_bytes: usize,
     pub(crate) timeout_ms: Option<u64>,
+    /// Whether its calls may have to wait for each other.
+    pub(crate) has_bulkhead: bool,
 }
 
 impl Shared {

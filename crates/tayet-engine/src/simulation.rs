@@ -23,7 +23,7 @@ use self::conversation::Conversation;
 use self::stage::{Habits, Stage};
 use crate::{EngineConfig, ExecutionModel, Limits};
 
-fn ms(ms: u64) -> Duration {
+const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 

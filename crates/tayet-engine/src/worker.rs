@@ -27,7 +27,8 @@ use crate::interim::InterimPath;
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
-use crate::pool::{Assignment, Seat, WORTH_A_WAKE};
+use crate::pool::Assignment;
+use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Mutex, lock};
@@ -77,6 +78,8 @@ pub(crate) struct Call {
     pub(crate) queued_at: Moment,
     /// How long its handler will take, as far as the route's earlier calls tell.
     pub(crate) expected: Option<Duration>,
+    /// Whether calls of its route may have to wait for each other.
+    pub(crate) has_bulkhead: bool,
 }
 
 /// Events on their way to a worker.
@@ -127,6 +130,14 @@ impl Job {
         }
     }
 
+    /// The route, if its calls may have to wait for each other.
+    pub(crate) fn bulkhead(&self) -> Option<RouteId> {
+        match self {
+            Self::Call(call) if call.has_bulkhead => Some(call.request.route()),
+            _ => None,
+        }
+    }
+
     /// Whether it is known to take less than waking a worker does.
     pub(crate) fn is_short(&self) -> bool {
         self.expected().is_some_and(|expected| expected < WORTH_A_WAKE)
@@ -143,6 +154,23 @@ impl Job {
     }
 }
 
+/// The work for which it is worth waking another worker.
+const WORTH_A_WAKE: Duration = Duration::from_micros(20);
+
+/// How many workers some jobs are worth: each its own, but for those that are known to be short.
+pub(crate) fn workers_for(jobs: &[Job]) -> usize {
+    let mut alone = 0;
+    let mut together = Duration::ZERO;
+    for job in jobs {
+        match job.expected() {
+            Some(expected) if job.is_short() => together += expected,
+            _ => alone += 1,
+        }
+    }
+    let shared = together.as_nanos().div_ceil(WORTH_A_WAKE.as_nanos()) as usize;
+    alone + shared
+}
+
 fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let seat = Seat::of_current();
     shared.pool.count_turns();
@@ -156,8 +184,13 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
         match assignment {
             Assignment::Drive(the_loop) => worker.drive(the_loop),
             Assignment::Run(job) => {
-                if let Some(report) = worker.run(job) {
-                    report.tell();
+                let mut next = Some(job);
+                while let Some(job) = next {
+                    let bulkhead = job.bulkhead();
+                    if let Some(report) = worker.run(job) {
+                        report.tell();
+                    }
+                    next = bulkhead.and_then(|route| shared.pool.leave(route));
                 }
             }
         }
@@ -238,6 +271,10 @@ impl Worker {
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) -> Option<Report> {
         let Call { mut request, asked, pipe, queued_at, .. } = call;
+        if request.time_left().is_some_and(|left| left.is_zero()) {
+            // The loop answers for its handler, if it has not done so already.
+            return None;
+        }
         let started = self.shared.clock.now();
         let mut place = None;
         let response = self.shared.handle(&mut request, &mut place);

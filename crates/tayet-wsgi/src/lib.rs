@@ -15,6 +15,7 @@ mod descriptor;
 mod environ;
 mod file_wrapper;
 mod header_names;
+mod heap;
 mod inbox;
 mod input;
 mod iterable;
@@ -40,6 +41,8 @@ use pyo3::prelude::*;
 mod _tayet {
     #[pymodule_export]
     use crate::file_wrapper::FileWrapper;
+    #[pymodule_export]
+    use crate::heap::give_back_memory;
     #[pymodule_export]
     use crate::log::start_log;
     #[pymodule_export]

@@ -187,6 +187,7 @@ impl AppRoute {
             learns_by_path: settings.learns_by_path,
             body: settings.body.unwrap_or_default(),
             max_body_bytes: settings.max_body_bytes,
+            concurrency_limit: settings.concurrency_limit,
             timeout_ms: settings.timeout.map(|timeout| timeout.as_millis().try_into().unwrap_or(u64::MAX)),
         }
     }

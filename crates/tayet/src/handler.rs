@@ -98,6 +98,30 @@ pub trait Handler<M, S = ()>: Sized + Send + Sync + 'static {
         Configured::new(self).max_body_bytes(max_body_bytes)
     }
 
+    /// Runs at most `calls` of it at the same time, on workers. Others wait, in their order and without a thread, as part of the
+    /// queue ([`Limits::queue_capacity`](crate::Limits::queue_capacity)): what a handler depends on, such as a database, is not
+    /// asked for more than it can do, and where it is slow it does not take all threads from the other routes.
+    ///
+    /// Each route has a bound of its own. [`timeout`](Handler::timeout) counts the wait, and a call whose time is up before it
+    /// begins is not made.
+    ///
+    /// ```
+    /// use tayet::{Handler, Router};
+    ///
+    /// fn report() -> String {
+    ///     "all that the database has".to_owned()
+    /// }
+    ///
+    /// let app: Router = Router::new().get("/report", report.concurrency_limit(4));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When `calls` is 0.
+    fn concurrency_limit(self, calls: usize) -> Configured<Self, M, S> {
+        Configured::new(self).concurrency_limit(calls)
+    }
+
     /// Answers 503 in its place when it has not answered after this long. The handler itself runs on to its end.
     fn timeout(self, timeout: Duration) -> Configured<Self, M, S> {
         Configured::new(self).timeout(timeout)
@@ -149,6 +173,18 @@ impl<H: Handler<M, S>, M, S> Configured<H, M, S> {
     #[must_use]
     pub fn max_body_bytes(mut self, max_body_bytes: usize) -> Self {
         self.settings.max_body_bytes = Some(max_body_bytes);
+        self
+    }
+
+    /// As [`Handler::concurrency_limit`].
+    ///
+    /// # Panics
+    ///
+    /// When `calls` is 0.
+    #[must_use]
+    pub fn concurrency_limit(mut self, calls: usize) -> Self {
+        assert!(calls > 0, "a handler of which no call may run never answers");
+        self.settings.concurrency_limit = Some(calls);
         self
     }
 

@@ -17,6 +17,8 @@ pub struct Settings {
     /// Most bytes of a body held in memory. Default:
     /// [`Limits::max_body_bytes`](crate::Limits::max_body_bytes).
     pub max_body_bytes: Option<usize>,
+    /// Most calls that run at the same time. Default: as many as there are threads.
+    pub concurrency_limit: Option<usize>,
     /// After this long the client gets a 503. Default: never.
     pub timeout: Option<Duration>,
 }
@@ -29,6 +31,7 @@ impl Settings {
             learns_by_path: self.learns_by_path || other.learns_by_path,
             body: self.body.or(other.body),
             max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
+            concurrency_limit: self.concurrency_limit.or(other.concurrency_limit),
             timeout: self.timeout.or(other.timeout),
         }
     }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -364,4 +364,95 @@ fn what_cannot_be_listened_on_is_named() {
     let limits = Limits { head_timeout_ms: 0, ..Limits::default() };
     let error = Server::new(Router::new()).bind("127.0.0.1:0").unwrap().limits(limits).start().unwrap_err();
     assert!(error.to_string().contains("head_timeout_ms"), "{error}");
+}
+
+/// A door that calls wait at, and who came to it.
+#[derive(Default)]
+struct Door {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+    calls: AtomicUsize,
+    inside: AtomicUsize,
+    most_inside: AtomicUsize,
+}
+
+impl Door {
+    fn pass(&self) {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_inside.fetch_max(inside, Ordering::SeqCst);
+        drop(self.opened.wait_while(self.is_open.lock().unwrap(), |is_open| !*is_open).unwrap());
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+
+    fn wait_for(&self, inside: usize) {
+        while self.inside.load(Ordering::SeqCst) < inside {
+            thread::yield_now();
+        }
+    }
+}
+
+fn pass(State(door): State<Arc<Door>>) -> &'static str {
+    door.pass();
+    "passed"
+}
+
+#[test]
+fn no_more_calls_run_than_the_concurrency_limit_says_and_other_routes_have_their_threads() {
+    for execution in [ExecutionModel::TaskPool { max_threads: 6 }, ExecutionModel::ThreadPool { threads: 3 }]
+    {
+        let door = Arc::new(Door::default());
+        let router = Router::new()
+            .get("/door", pass.concurrency_limit(2))
+            .get("/other", (|_: &mut Request| "there").blocking())
+            .with_state(Arc::clone(&door));
+        let server = start(router, execution);
+        let clients = (0..12).map(|_| {
+            let mut socket = connect(&server);
+            socket.write_all(b"GET /door HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+            socket
+        });
+        let clients = clients.collect::<Vec<_>>();
+        door.wait_for(2);
+        assert_eq!(body(&get(&server, "/other")), "there", "{execution}");
+        door.open();
+        for mut client in clients {
+            let mut text = String::new();
+            client.read_to_string(&mut text).unwrap();
+            assert_eq!(body(&text), "passed", "{execution}");
+        }
+        assert_eq!(door.calls.load(Ordering::SeqCst), 12);
+        assert_eq!(door.most_inside.load(Ordering::SeqCst), 2, "{execution}");
+        stop(server);
+    }
+}
+
+#[test]
+fn a_call_whose_time_is_up_before_it_begins_is_not_made() {
+    let door = Arc::new(Door::default());
+    let router = Router::new()
+        .get("/door", pass.concurrency_limit(1).timeout(Duration::from_millis(50)))
+        .with_state(Arc::clone(&door));
+    let server = start(router, ExecutionModel::default());
+    thread::scope(|scope| {
+        let first = scope.spawn(|| get(&server, "/door"));
+        door.wait_for(1);
+        assert!(get(&server, "/door").starts_with("HTTP/1.1 503 "));
+        assert!(first.join().unwrap().starts_with("HTTP/1.1 503 "));
+    });
+    door.open();
+    assert_eq!(body(&get(&server, "/door")), "passed");
+    assert_eq!(door.calls.load(Ordering::SeqCst), 2);
+    stop(server);
+}
+
+#[test]
+#[should_panic(expected = "never answers")]
+fn a_concurrency_limit_of_none_is_refused() {
+    let _ = Router::<()>::new().get("/", (|_: &mut Request| "").concurrency_limit(0));
 }

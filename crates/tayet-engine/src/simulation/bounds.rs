@@ -222,3 +222,30 @@ fn a_route_that_learns_by_path_is_dispatched_where_it_has_overrun_only() {
     let stage = stage.run();
     assert_eq!(stage.shared.takeovers.load(Ordering::Relaxed), 2, "one for each tag");
 }
+
+#[test]
+fn answers_go_together_and_wait_for_few_others() {
+    const CLIENTS: usize = 60;
+    const ASKED_AT: Duration = ms(10);
+    // The time that each takes to be made, and how many go together then: as many as half a millisecond allows.
+    for (call_us, together) in [(10, 1), (20, 26), (100, 6), (300, 1)] {
+        for_each_seed(SEEDS, |seed| {
+            let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
+            let stage = Stage::new(seed, ExecutionModel::Inline, limits(), habits);
+            let script = || Client::connecting_at(ms(0)).wait(ASKED_AT).send(HELLO).await_answers(1).close();
+            let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
+            stage.drain_at(ms(1_000));
+            let stage = stage.run();
+            let answered_at = |client: &ClientId| stage.net.transcript(*client).arrived_at(0).unwrap();
+            let mut arrivals = clients.iter().map(answered_at).collect::<Vec<_>>();
+            arrivals.sort();
+            // The first comes alone, and the last few find none that follow.
+            let batches = arrivals[1..].chunk_by(|one, next| one == next).map(<[Duration]>::len);
+            let batches = batches.collect::<Vec<_>>();
+            let (last, whole) = batches.split_last().unwrap();
+            assert!(whole.iter().all(|count| *count == together) && *last <= together, "{batches:?}");
+            let took = Duration::from_micros(call_us) * CLIENTS as u32;
+            assert_eq!(arrivals.last(), Some(&(ASKED_AT + took)));
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! Answers that wait a moment for those that follow them.
+//!
+//! A send wakes its client, which takes the sender several microseconds where the client's core sleeps. While the loop calls
+//! one handler after another, and each takes longer than that, the first answers would wake clients which then wait for the
+//! next; sent together, they wake them once. What is held is sent at the end of the turn, and before that as soon as it has
+//! waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`].
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use tayet_net::{Moment, Outgoing, Token};
+
+use crate::connection::Phase;
+use crate::event_loop::Loop;
+
+/// How long the making of an answer takes for it to be held. What took less had better be sent at once; beside what took more, a
+/// wake-up is little.
+const HELD_NS: Range<u64> = 20_000..250_000;
+/// How long the first of them is held, but for the call that is under way then. That makes 26 of them at most.
+const MAX_HELD_NS: u64 = 500_000;
+
+/// What is held, in the order in which it was made; of a connection one answer at most.
+#[derive(Default)]
+pub(crate) struct HeldAnswers {
+    answers: Vec<Held>,
+}
+
+struct Held {
+    token: Token,
+    answer: Vec<u8>,
+    since: Moment,
+}
+
+impl Loop {
+    /// Holds what is gathered for a connection whose answer took so long; `false` where it is to be sent at once.
+    pub(crate) fn hold(&mut self, token: Token, took_ns: u64) -> bool {
+        if !HELD_NS.contains(&took_ns) || self.out.is_empty() || self.stop_at_ms.is_some() {
+            return false;
+        }
+        let Some(connection) = self.connections.get(token) else { return false };
+        let is_free = matches!(connection.phase, Phase::Head) && connection.sending.is_none();
+        if !is_free || connection.has_ended || !connection.backlog.is_empty() {
+            return false;
+        }
+        let held = Held { token, answer: std::mem::take(&mut self.out), since: self.now };
+        self.held.answers.push(held);
+        let waited_ns = self.now.ns_since(self.held.answers[0].since);
+        if waited_ns >= MAX_HELD_NS {
+            self.send_held();
+        }
+        true
+    }
+
+    /// Sends all that is held.
+    pub(crate) fn send_held(&mut self) {
+        if self.held.answers.is_empty() {
+            return;
+        }
+        let mut answers = std::mem::take(&mut self.held.answers);
+        for Held { token, answer: head, .. } in answers.drain(..) {
+            // The connection may have broken meanwhile.
+            if self.connections.get(token).is_some() {
+                self.send(token, &mut Outgoing { head, tail: Bytes::new(), sent: 0 });
+            }
+        }
+        self.held.answers = answers;
+    }
+
+    /// The same, if something of this connection is: it is about to go on.
+    pub(crate) fn send_held_of(&mut self, token: Token) {
+        if self.held.answers.iter().any(|held| held.token == token) {
+            self.send_held();
+        }
+    }
+}
