@@ -18,8 +18,7 @@ TOOLS = ROOT / "target" / "tools" / "bin"
 FERRETDB = Path(os.environ.get("TAYET_FERRETDB", TOOLS / "ferretdb"))
 TOXIPROXY = TOOLS / "toxiproxy"
 
-#: A connection whose answer was swallowed holds the proxy up until the driver gives up: 10 s behind its query's time.
-REQUEST_TIMEOUT_S = 30
+REQUEST_TIMEOUT_S = 10
 
 
 class Program:
