@@ -119,11 +119,17 @@ impl Db {
         record.note(call.and_then(|call| call.wait(&self.patience)))
     }
 
-    /// Has the driver do something when the handler has returned it.
-    pub(crate) fn later<F, R>(&self, operation: &'static str, work: impl FnOnce(Work) -> F) -> Later<R>
+    /// Has the driver do something when the handler has returned it, and read what came of it.
+    pub(crate) fn later<F, R, U>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(Work) -> F,
+        read: impl FnOnce(R) -> Result<U> + Send + 'static,
+    ) -> Later<U>
     where
         F: Future<Output = Result<R>> + Send + 'static,
         R: Send + 'static,
+        U: Send + 'static,
     {
         if self.is_in_session() {
             let reason = "a transaction would be over before its query is asked";
@@ -131,9 +137,10 @@ impl Db {
         }
         let record = self.record(operation);
         match self.let_through(self.mongo.max_returned_queries(), work) {
-            Ok(call) => {
-                Later::asked(call.runtime.clone(), async move { Ok(record.note(call.outcome().await)?) })
-            }
+            Ok(call) => Later::asked(call.runtime.clone(), async move {
+                let found = record.note(call.outcome().await)?;
+                Ok(read(found)?)
+            }),
             Err(error) => Later::ready(record.note(Err(error)).map_err(Into::into)),
         }
     }

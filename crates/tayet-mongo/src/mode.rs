@@ -80,7 +80,7 @@ impl Sealed for Returning {
         R: Send + 'static,
         U: Send + 'static,
     {
-        db.later(operation, work).and_then(read)
+        db.later(operation, work, read)
     }
 
     fn answer<R: Send + 'static>(result: Result<R>) -> Later<R> {
