@@ -23,7 +23,7 @@ const MAX_SMALL_BLOCK_BYTES: usize = 32 * 1024;
 const FAST_BLOCK: Duration = Duration::from_micros(100);
 
 /// So much is sent before others may have the GIL. Python itself changes threads every 5 ms, but not in iterators written in C.
-const MAX_HELD_BYTES: usize = 256 * 1024;
+const MAX_HELD_BYTES: usize = 1024 * 1024;
 
 /// What an application has returned, to be closed exactly once: when it is used up, or dropped before.
 pub(crate) struct Iterable {
