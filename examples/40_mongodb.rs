@@ -34,5 +34,6 @@ fn main() -> tayet::Result {
     let port = env::var("PORT").unwrap_or("8080".to_owned());
     let uri = env::var("MONGODB_URI").unwrap_or("mongodb://127.0.0.1:27017/office".to_owned());
     println!("http://127.0.0.1:{port}/mongo/office");
-    Server::new(offices::router(Mongo::new(&uri)?)).bind(format!("127.0.0.1:{port}"))?.run()
+    let app = offices::router(Mongo::new(&uri)?).get("/", || "Hello, World!");
+    Server::new(app).bind(format!("127.0.0.1:{port}"))?.run()
 }

@@ -5,22 +5,25 @@ mod office;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tayet::{Html, IntoResponse, Json, Path, Query, Router, StatusCode, get, header};
+use tayet::{Handler, Html, IntoResponse, Json, Path, Query, Router, StatusCode, get, header};
 use tayet_mongo::{Collection, Db, Document, Id, Index, Later, Mongo, Or404, Page, PageQuery, doc};
 
 use self::office::OfficeLocation;
 
 const COLLECTION: &str = "offices";
 
+/// How many requests ask the database at the same time, of each kind; others wait without a thread.
+const ASKING_AT_ONCE: usize = 16;
+
 /// All routes. No tenant has two offices of one name.
 pub(crate) fn router(mongo: Mongo) -> Router {
     let one_a_name = Index::on(doc! { "tenantId": 1, "name": 1 }).unique();
     Router::new()
         .get("/office/json", constant)
-        .route("/mongo/office", get(list).post(add))
-        .route("/mongo/office/{id}", get(one).put(replace).delete(remove))
+        .route("/mongo/office", get(list.concurrency_limit(ASKING_AT_ONCE)).post(add))
+        .route("/mongo/office/{id}", get(one.concurrency_limit(ASKING_AT_ONCE)).put(replace).delete(remove))
         .get("/mongo/office/{id}/later", one_later)
-        .get("/mongo/office/{id}/html", page)
+        .get("/mongo/office/{id}/html", page.concurrency_limit(ASKING_AT_ONCE))
         .with_state(mongo.index(COLLECTION, one_a_name))
 }
 

@@ -32,6 +32,8 @@ pub(super) enum Program {
     Floor(&'static str),
     /// Tayet's own application.
     Arena,
+    /// A small one of Tayet's examples, which takes its settings from the environment.
+    Example(&'static str),
     /// Tayet's command.
     Tayet,
     /// A package of the peers' workspace, and the library that it shows.
@@ -110,7 +112,10 @@ impl Contestant {
     }
 
     pub(super) fn is_tayet(&self) -> bool {
-        matches!(self.program, Program::Arena | Program::Tayet | Program::Wsgi { package: "tayet", .. })
+        matches!(
+            self.program,
+            Program::Arena | Program::Example(_) | Program::Tayet | Program::Wsgi { package: "tayet", .. }
+        )
     }
 
     /// Whether it is what Tayet is compared with as the least possible.
@@ -127,7 +132,7 @@ pub(super) fn name_of(title: &str) -> &str {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Floor(name) | Self::Go(name) => f.write_str(name),
+            Self::Floor(name) | Self::Example(name) | Self::Go(name) => f.write_str(name),
             Self::Arena => f.write_str("arena"),
             Self::Tayet => f.write_str("tayet"),
             Self::Rust { package, .. } | Self::Crate { package, .. } => f.write_str(package),

@@ -10,10 +10,9 @@ use serde_json::Value;
 
 use super::background::Background;
 use super::client::Connection;
-use super::contestant::TAYET;
 use super::launch::Launch;
 use super::programs::Programs;
-use super::scenario::mongo::OFFICES;
+use super::scenario::mongo::{OFFICES, TAYET};
 use super::scratch::Scratch;
 use super::server::Server;
 use crate::workspace::Workspace;
@@ -35,7 +34,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Starts the server, and stores the document by way of the arena.
+    /// Starts the server, and stores the document by way of Tayet.
     pub(super) fn start(workspace: &Workspace, programs: &Programs) -> anyhow::Result<Self> {
         let scratch = Scratch::new(workspace.path("target/bench/servers/database"))?;
         let mut command = Command::new(programs.helper(FERRETDB)?);

@@ -59,10 +59,10 @@ impl Launch {
         contestant: &Contestant,
         database: &Database,
     ) -> Self {
-        if contestant.program == Program::Arena {
-            self.command.arg("--mongodb-uri");
+        match contestant.program {
+            Program::Example(_) => _ = self.command.env("MONGODB_URI", &database.uri),
+            _ => _ = self.command.arg(&database.uri),
         }
-        self.command.arg(&database.uri);
         if matches!(contestant.program, Program::Go(_)) {
             self.command.arg(workspace.path(DOCUMENT));
         }
@@ -110,6 +110,9 @@ impl Place<'_> {
                 if files::is_file(self.path) {
                     command.arg("--static").arg(files::root(self.workspace)?.join("static"));
                 }
+            }
+            Program::Example(_) => {
+                command.env("PORT", &port);
             }
             Program::Tayet => {
                 command.arg("uploads").arg(self.scratch()?).arg("--listen").arg(address.to_string());

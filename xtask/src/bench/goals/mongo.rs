@@ -2,9 +2,8 @@
 
 use super::Demand::AtMost;
 use super::{Goal, Measured, goal};
-use crate::bench::contestant::TAYET;
 use crate::bench::figure::Figure;
-use crate::bench::scenario::mongo::TAYET_RETURNED;
+use crate::bench::scenario::mongo::{TAYET, TAYET_RETURNED};
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
     let mut goals = Vec::new();

@@ -1,7 +1,7 @@
 //! A web server in front of MongoDB.
 
 use super::{Family, Scenario, Work, beside, kept_alive};
-use crate::bench::contestant::{Contestant, Program, TAYET, Way, peer, rust};
+use crate::bench::contestant::{Contestant, Program, Way, peer, rust};
 
 pub(in crate::bench) const OFFICE_JSON: &str = "/office/json";
 pub(in crate::bench) const OFFICES: &str = "/mongo/office/";
@@ -12,6 +12,9 @@ const AXUM: Contestant = peer("axum-mongodb", "axum, mongodb", rust("peer-axum-m
 const GO: Contestant = peer("go-mongodb", "Go net/http, mongo-driver", Program::Go("mongo"));
 const NODE: Contestant = peer("node-mongodb", "Node http, mongodb", Program::NodeMongo);
 
+/// As small as its peers, which have nothing but what is asked here.
+pub(in crate::bench) const TAYET: Contestant =
+    peer("tayet-mongodb", "Tayet, task pool", Program::Example("40_mongodb"));
 pub(in crate::bench) const TAYET_RETURNED: Contestant =
     Contestant { key: "tayet-returned", title: "Tayet, query returned", way: Way::Returned, ..TAYET };
 
