@@ -45,6 +45,7 @@ mod opening;
 mod peer;
 mod peer_handle;
 mod pool;
+mod pool_size;
 pub mod problem;
 mod proxy_header;
 mod publication;

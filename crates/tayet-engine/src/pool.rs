@@ -12,20 +12,11 @@ use crate::RouteId;
 use crate::bulkhead::Bulkheads;
 use crate::census::Census;
 use crate::event_loop::Loop;
+use crate::pool_size::Size;
 use crate::seat::Seat;
 use crate::sync::{Mutex, MutexGuard, lock};
 use crate::turn::TurnQueue;
 use crate::worker::{Job, workers_for};
-
-/// How many threads a pool has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// Exactly so many workers.
-    Fixed { workers: usize },
-    /// As many as are needed, up to `max`, of which `standby` are kept free for loops. It grows at once when it is
-    /// `eager`, else when the monitor finds that jobs have waited.
-    Elastic { max: usize, standby: usize, eager: bool },
-}
 
 /// What a thread of the pool is to do next.
 pub(crate) enum Assignment {
@@ -65,6 +56,9 @@ struct State {
     bulkheads: Bulkheads,
     is_stopping: bool,
 }
+
+/// Threads by which the pool may grow in a tick, however few it has.
+const ALWAYS_AT_ONCE: usize = 4;
 
 impl State {
     /// What waits, for a thread or behind a bulkhead.
@@ -191,7 +185,9 @@ impl Pool {
             state.standby.push(seat);
         }
         let short = standby - state.standby.len().min(standby);
-        let wanted = (short + waited).saturating_sub(state.starting);
+        // Twice as many a tick, at most: the first of them may show that the rest could only wait for each other.
+        let most = short + state.threads.max(ALWAYS_AT_ONCE);
+        let wanted = (short + waited).saturating_sub(state.starting).min(most);
         let missing = self.recruit(state, wanted);
         self.update_permission(state);
         missing
@@ -525,6 +521,19 @@ mod tests {
         assert_eq!(pool.census().threads, 5);
         assert_eq!(dispatch(&pool, 4..20), 0);
         assert_eq!(pool.grow(Moment::now()), 0, "it never has more than its most");
+    }
+
+    #[test]
+    fn a_tick_no_more_than_doubles_the_threads() {
+        let pool = pool(Size::Elastic { max: 100, standby: 1, eager: false });
+        assert_eq!(dispatch(&pool, 0..50), 1);
+        let mut grown = Vec::new();
+        while pool.census().threads < 51 {
+            grown.push(pool.grow(Moment::now()));
+            let starting = pool.lock().starting;
+            (0..starting).for_each(|_| pool.join());
+        }
+        assert_eq!(grown, [5, 7, 14, 28]);
     }
 
     #[test]
