@@ -24,12 +24,16 @@ Answer = Callable[[dict], tuple[int, str]]
 Start = Callable[..., Server]
 
 
+def accept(_: dict) -> tuple[int, str]:
+    return 204, ""
+
+
 class Receiver:
     """Listens, checks each event's signature, keeps it, and answers what it is told to."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, answer: Answer = accept) -> None:
         self.events: queue.Queue[dict] = queue.Queue()
-        self.answer: Answer = lambda event: (204, "")
+        self.answer = answer
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -147,9 +151,8 @@ def test_what_is_complete_is_told_once_the_receiver_is_back(start: Start) -> Non
     location = create(server, 5)
     receiver.stop()
     assert append(server, location, 0, b"hello").status == 204, "the client does not wait for it"
-    again = Receiver(receiver.port)
     first_answer = iter([503])
-    again.answer = lambda event: (next(first_answer, 204), "")
+    again = Receiver(receiver.port, lambda event: (next(first_answer, 204), ""))
     first, second = again.expect("complete"), again.expect("complete")
     assert first == second, "one that was answered with a 503 comes again as it was"
     again.stop()
