@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress};
+use tayet_net::{Address, Driver, IoDriver, Listener, PeerAddress, make_room_for_descriptors};
 
 use crate::bulkhead::Bulkheads;
 use crate::channel::ChannelSettings;
@@ -210,6 +210,7 @@ pub(crate) fn serve_with(
     addresses: Arc<[Address]>,
 ) -> io::Result<Engine> {
     let shared = Arc::new(share(config, &drivers, service));
+    make_room_for_descriptors(shared.max_connections);
     let loops = drivers
         .into_iter()
         .enumerate()

@@ -5,6 +5,7 @@
 //! between threads with it; what other threads may touch of a connection is its [`Socket`] and the loop's [`Waker`].
 
 mod address;
+mod descriptors;
 mod driver;
 #[cfg(test)]
 mod driver_tests;
@@ -22,6 +23,7 @@ mod waker;
 
 pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
+pub use descriptors::{MAX_DESCRIPTORS_AHEAD, make_room_for_descriptors};
 pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;
 pub use io_driver::{InvalidIoDriver, IoDriver};
