@@ -96,34 +96,38 @@ class Crowd:
             self._is_over.wait(REFUSED_PAUSE_S)
 
 
+def ask_slowly(server, target: str, clients: int) -> list:
+    peers = [server.connect() for _ in range(clients)]
+    for peer in peers:
+        peer.request("GET", target)
+    return peers
+
+
+def others_are_served_meanwhile(server, slow: list) -> None:
+    """While those wait, who are then answered."""
+    assert server.get("/") == b"Hello, World!"
+    assert not any(peer.is_readable() for peer in slow), "they were to be slow"
+    assert [peer.response().status for peer in slow] == [200] * len(slow)
+    for peer in slow:
+        peer.close()
+
+
 def test_a_slow_database_keeps_nobody_else_waiting(start_arena, wire: Wire) -> None:
     server = start(start_arena, wire, connect_timeout_ms=FOREVER_MS, query_timeout_ms=FOREVER_MS)
     there = add(server, office())
     wire.delay(LATENCY_MS)
-    slow = [server.connect() for _ in range(CLIENTS)]
-    for peer in slow:
-        peer.request("GET", f"/mongo/office/{there['_id']}")
-    assert server.get("/") == b"Hello, World!"
-    assert not any(peer.is_readable() for peer in slow), "they were to be slow"
-    assert [peer.response().status for peer in slow] == [200] * CLIENTS
-    for peer in slow:
-        peer.close()
+    slow = ask_slowly(server, f"/mongo/office/{there['_id']}", CLIENTS)
+    others_are_served_meanwhile(server, slow)
 
 
 def test_queries_that_are_returned_wait_without_threads(start_arena, wire: Wire) -> None:
     server = start(start_arena, wire, connect_timeout_ms=FOREVER_MS, query_timeout_ms=FOREVER_MS)
     there = add(server, office())
     wire.delay(LATENCY_MS)
-    slow = [server.connect() for _ in range(RETURNED_CLIENTS)]
-    for peer in slow:
-        peer.request("GET", f"/mongo/office/{there['_id']}/later")
+    slow = ask_slowly(server, f"/mongo/office/{there['_id']}/later", RETURNED_CLIENTS)
     server.wait_for_figure(UNDER_WAY, RETURNED_CLIENTS)
     assert len(server.threads()) <= MAX_THREADS_BESIDE
-    assert server.get("/") == b"Hello, World!"
-    assert not any(peer.is_readable() for peer in slow), "they were to be slow"
-    assert [peer.response().status for peer in slow] == [200] * RETURNED_CLIENTS
-    for peer in slow:
-        peer.close()
+    others_are_served_meanwhile(server, slow)
 
 
 def test_a_query_that_is_returned_ends_with_its_time(start_arena, wire: Wire) -> None:

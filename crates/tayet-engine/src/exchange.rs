@@ -470,7 +470,15 @@ impl Loop {
         }
         let mut request = request();
         limit_time(&mut request);
-        let call = Box::new(Call { request, asked, pipe, queued_at: self.now, expected, has_bulkhead });
+        let call = Box::new(Call {
+            request,
+            asked,
+            pipe,
+            queued_at: self.now,
+            expected,
+            timeout_at_ms,
+            has_bulkhead,
+        });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {
             Sending::Done => self.jobs.push(Job::Call(call)),

@@ -28,8 +28,15 @@ impl Job {
     pub fn new(expected: Option<Duration>) -> Self {
         let request = Request::builder("GET", "/").build().expect("a request without a fault");
         let asked = Asked { version: Version::HTTP_11, is_head: false, keep_alive: true };
-        let call =
-            Call { request, asked, pipe: None, queued_at: Moment::now(), expected, has_bulkhead: false };
+        let call = Call {
+            request,
+            asked,
+            pipe: None,
+            queued_at: Moment::now(),
+            expected,
+            timeout_at_ms: None,
+            has_bulkhead: false,
+        };
         Self(worker::Job::Call(Box::new(call)))
     }
 }

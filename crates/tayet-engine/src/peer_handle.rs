@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::peer::Peer;
 
 /// A connection's own handle to its peer, and the one that its last request has given back. The next request takes that, so
-/// that one which runs on its loop counts no references: each count is a locked instruction, as dear as a hundred others.
+/// that one which runs on its loop counts no references: each count is a locked instruction.
 #[derive(Debug)]
 pub(crate) struct PeerHandle {
     own: Arc<Peer>,

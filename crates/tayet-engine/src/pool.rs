@@ -381,6 +381,7 @@ mod tests {
             pipe: None,
             queued_at,
             expected: None,
+            timeout_at_ms: None,
             has_bulkhead: false,
         }))
     }

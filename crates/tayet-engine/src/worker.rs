@@ -78,6 +78,8 @@ pub(crate) struct Call {
     pub(crate) queued_at: Moment,
     /// How long its handler will take, as far as the route's earlier calls tell.
     pub(crate) expected: Option<Duration>,
+    /// When its loop answers in the handler's place.
+    pub(crate) timeout_at_ms: Option<u64>,
     /// Whether calls of its route may have to wait for each other.
     pub(crate) has_bulkhead: bool,
 }
@@ -270,12 +272,12 @@ impl Worker {
 
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) -> Option<Report> {
-        let Call { mut request, asked, pipe, queued_at, .. } = call;
-        if request.time_left().is_some_and(|left| left.is_zero()) {
+        let Call { mut request, asked, pipe, queued_at, timeout_at_ms, .. } = call;
+        let started = self.shared.clock.now();
+        if timeout_at_ms.is_some_and(|at_ms| at_ms <= started.as_ms()) {
             // The loop answers for its handler, if it has not done so already.
             return None;
         }
-        let started = self.shared.clock.now();
         let mut place = None;
         let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();

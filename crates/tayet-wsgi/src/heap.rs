@@ -1,5 +1,5 @@
 //! What is free of the heap.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "the C library's call has no safe interface")]
 
 use pyo3::prelude::*;
 

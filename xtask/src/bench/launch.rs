@@ -59,9 +59,10 @@ impl Launch {
         contestant: &Contestant,
         database: &Database,
     ) -> Self {
-        match contestant.program {
-            Program::Example(_) => _ = self.command.env("MONGODB_URI", &database.uri),
-            _ => _ = self.command.arg(&database.uri),
+        if let Program::Example(_) = contestant.program {
+            self.command.env("MONGODB_URI", &database.uri);
+        } else {
+            self.command.arg(&database.uri);
         }
         if matches!(contestant.program, Program::Go(_)) {
             self.command.arg(workspace.path(DOCUMENT));
