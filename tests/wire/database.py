@@ -24,13 +24,13 @@ REQUEST_TIMEOUT_S = 10
 class Program:
     """A running program, ended by `stop`."""
 
-    def __init__(self, *command: str | Path) -> None:
+    def __init__(self, *command: str | Path, stdout: int = subprocess.DEVNULL) -> None:
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL, text=True
         )
 
     def first_match(self, pattern: str) -> str:
-        """The first group of the first line that fits; what the program prints later must not block it."""
+        """The first group of the first line that fits, of a program with a pipe; what it prints later must not block it."""
         watchdog = threading.Timer(START_TIMEOUT_S, self.process.kill)
         watchdog.start()
         try:
@@ -55,7 +55,7 @@ class Database(Program):
     """FerretDB, with its files in a directory of the test's."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(FERRETDB, "-listen", "127.0.0.1:0", "-directory", str(directory))
+        super().__init__(FERRETDB, "-listen", "127.0.0.1:0", "-directory", str(directory), stdout=subprocess.PIPE)
         self.address = self.first_match(r"^listening on mongodb://([^/]+)/")
 
 
@@ -94,7 +94,7 @@ class Wire:
 
 
 class Proxy(Program):
-    """toxiproxy."""
+    """toxiproxy. It logs each connection, so that a pipe nobody reads would soon stop it."""
 
     def __init__(self) -> None:
         port = free_port()
