@@ -1,6 +1,5 @@
 //! An office's location, as the database has it and as clients see it.
 
-use maud::{DOCTYPE, Markup, html};
 use serde::{Deserialize, Serialize};
 use tayet_mongo::Id;
 
@@ -76,26 +75,6 @@ impl OfficeLocation {
             },
         }
     }
-
-    /// The office as a page; `html!` escapes whatever is put into it.
-    pub(crate) fn page(&self) -> String {
-        let page: Markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head { meta charset="utf-8"; title { (self.name) } }
-                body {
-                    h1 { (self.name) }
-                    address style="white-space: pre-line" { (self.address) }
-                    @if let (Some(latitude), Some(longitude)) = (self.latitude, self.longitude) {
-                        p { (latitude) "°, " (longitude) "°" }
-                    }
-                    @if let Some(email) = &self.email { p { a href={ "mailto:" (email) } { (email) } } }
-                    @if let Some(phone) = &self.phone { p { (phone) } }
-                }
-            }
-        };
-        page.into_string()
-    }
 }
 
 fn id(hexadecimal: &str) -> Id {
@@ -124,14 +103,5 @@ mod tests {
         let office: OfficeLocation = serde_json::from_value(told.clone()).expect("an office");
         told["options"] = json!({});
         assert_eq!(serde_json::to_value(office).expect("JSON"), told);
-    }
-
-    #[test]
-    fn a_page_shows_texts_and_no_markup_of_theirs() {
-        let mut office = OfficeLocation::sample();
-        office.email = Some("\"><script>".to_owned());
-        let page = office.page();
-        assert!(page.contains("Zürich &quot;Loom &amp; Shuttle&quot; &lt;HQ&gt;"), "{page}");
-        assert!(page.contains(r#"href="mailto:&quot;&gt;&lt;script&gt;""#), "{page}");
     }
 }

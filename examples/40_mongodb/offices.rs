@@ -1,6 +1,7 @@
 //! The offices: which paths there are, and what is done with the collection.
 
 mod office;
+mod page;
 
 use std::sync::LazyLock;
 
@@ -23,7 +24,7 @@ pub(crate) fn router(mongo: Mongo) -> Router {
         .route("/mongo/office", get(list.concurrency_limit(ASKING_AT_ONCE)).post(add))
         .route("/mongo/office/{id}", get(one.concurrency_limit(ASKING_AT_ONCE)).put(replace).delete(remove))
         .get("/mongo/office/{id}/later", one_later)
-        .get("/mongo/office/{id}/html", page.concurrency_limit(ASKING_AT_ONCE))
+        .get("/mongo/office/{id}/html", html.concurrency_limit(ASKING_AT_ONCE))
         .with_state(mongo.index(COLLECTION, one_a_name))
 }
 
@@ -65,8 +66,8 @@ fn one_later(db: Db, Path(id): Path<Id>) -> Later<Json<OfficeLocation>> {
     offices(&db).later().find_by_id(id).or_404().json()
 }
 
-fn page(db: Db, Path(id): Path<Id>) -> tayet::Result<Html<String>> {
-    Ok(Html(find(&db, id)?.page()))
+fn html(db: Db, Path(id): Path<Id>) -> tayet::Result<Html<String>> {
+    Ok(Html(page::page(&find(&db, id)?)))
 }
 
 /// The path says which office it is, whatever the body says.

@@ -50,6 +50,7 @@ use self::machine::Machine;
 use self::programs::Programs;
 use self::progress::Progress;
 use self::report::{Report, Results, Run};
+use self::scenario::mongo::KEEPER;
 use self::scenario::{Family, Scenario, Work};
 use self::settings::Settings;
 use crate::process::Runner;
@@ -133,7 +134,10 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
         programs::install(runner, tool)?;
     }
     let entries = scenarios.iter().flat_map(|scenario| &scenario.entries);
-    let wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
+    let mut wanted: BTreeSet<_> = entries.map(|entry| entry.contestant.program).collect();
+    if scenarios.iter().any(Scenario::asks_database) {
+        wanted.insert(KEEPER.program);
+    }
     let programs = Programs::build(workspace, runner, &wanted)?;
     let helpers = scenarios.iter().filter_map(Scenario::helper).collect();
     programs.with_helpers(workspace, runner, &helpers)

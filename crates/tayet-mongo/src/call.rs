@@ -50,22 +50,30 @@ impl Patience {
 ///
 /// Its futures are better not dropped half-way: it then closes the connection, with all that this costs. So what nobody waits for
 /// any longer runs on to its end, for [`DRIVER_GRACE`] at most, and keeps its ticket until then.
+///
+/// They are also large, some kilobytes each: so they are made where they run, and boxed. What is handed to the driver's thread
+/// is only what makes one.
 pub(crate) struct Call<W> {
     pub(crate) runtime: Handle,
     pub(crate) ticket: Ticket,
     pub(crate) due: Instant,
-    pub(crate) work: W,
+    pub(crate) begin: W,
 }
 
-impl<T: Send + 'static, W: Future<Output = Result<T>> + Send + 'static> Call<W> {
+impl<T, F, W> Call<W>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T>> + Send + 'static,
+    W: FnOnce() -> F + Send + 'static,
+{
     /// Waits for it on this thread, while it is worth it.
     pub(crate) fn wait(self, patience: &Patience) -> Result<T> {
-        let Self { runtime, ticket, due, work } = self;
+        let Self { runtime, ticket, due, begin } = self;
         let ticket = Arc::new(ticket);
         let (sender, receiver) = sync_channel(1);
         let with_the_driver = Arc::clone(&ticket);
         let task = runtime.spawn(async move {
-            let result = work.await;
+            let result = Box::pin(begin()).await;
             with_the_driver.ended(result.as_ref().is_err_and(MongoError::blames_server));
             drop(with_the_driver);
             // Whoever asked may have given up.
@@ -83,11 +91,11 @@ impl<T: Send + 'static, W: Future<Output = Result<T>> + Send + 'static> Call<W> 
         }
     }
 
-    /// Waits for it on the driver's own thread.
-    pub(crate) async fn outcome(self) -> Result<T> {
-        let Self { ticket, due, work, .. } = self;
-        let mut work = Box::pin(work);
-        match timeout_at(due.into(), &mut work).await {
+    /// Waits for it on the driver's own thread, and makes of it what is wanted.
+    pub(crate) async fn outcome<U>(self, read: impl FnOnce(Result<T>) -> U) -> U {
+        let Self { ticket, due, begin, .. } = self;
+        let mut work = Box::pin(begin());
+        let result = match timeout_at(due.into(), &mut work).await {
             Ok(result) => {
                 ticket.ended(result.as_ref().is_err_and(MongoError::blames_server));
                 result
@@ -100,7 +108,8 @@ impl<T: Send + 'static, W: Future<Output = Result<T>> + Send + 'static> Call<W> 
                 });
                 Err(MongoError::of_kind(MongoErrorKind::TimedOut))
             }
-        }
+        };
+        read(result)
     }
 }
 

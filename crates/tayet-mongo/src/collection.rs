@@ -10,8 +10,8 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, deserialize_from_bson, seria
 use mongodb::error::ErrorKind;
 use mongodb::options::{
     AggregateOptions, CountOptions, DeleteOptions, DistinctOptions, FindOneAndDeleteOptions,
-    FindOneAndReplaceOptions, FindOneAndUpdateOptions, FindOneOptions, InsertManyOptions, ReplaceOptions,
-    UpdateModifications, UpdateOptions,
+    FindOneAndReplaceOptions, FindOneAndUpdateOptions, FindOneOptions, FindOptions, InsertManyOptions,
+    ReplaceOptions, UpdateModifications, UpdateOptions,
 };
 use mongodb::results::UpdateResult;
 use serde::Serialize;
@@ -239,7 +239,7 @@ impl<T, M: Mode> Collection<T, M> {
     pub(crate) fn run<F, R>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F + Send + 'static,
     ) -> M::Answer<R>
     where
         F: Future<Output = Result<R>> + Send + 'static,
@@ -252,7 +252,7 @@ impl<T, M: Mode> Collection<T, M> {
     pub(crate) fn run_and_read<F, R, U>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F + Send + 'static,
         read: impl FnOnce(R) -> Result<U> + Send + 'static,
     ) -> M::Answer<U>
     where
@@ -260,7 +260,8 @@ impl<T, M: Mode> Collection<T, M> {
         R: Send + 'static,
         U: Send + 'static,
     {
-        M::perform(&self.db, operation, |about| work(about.database.collection(&self.name), about), read)
+        let name = Arc::clone(&self.name);
+        M::perform(&self.db, operation, move |about| work(about.database.collection(&name), about), read)
     }
 }
 
@@ -272,11 +273,12 @@ impl<T: DeserializeOwned + Send + 'static, M: Mode> Collection<T, M> {
     }
 
     /// The first document that matches, if one does.
-    pub fn find_one_with(&self, filter: Document, mut options: FindOneOptions) -> M::Answer<Option<T>> {
+    pub fn find_one_with(&self, filter: Document, options: FindOneOptions) -> M::Answer<Option<T>> {
+        let mut options = FindOptions::from(options);
+        options.limit = Some(ONE_BATCH_OF_ONE);
         self.one("find", |documents, work| async move {
             options.max_time.get_or_insert(work.max_time);
-            let action = documents.find_one(filter).with_options(options);
-            Ok(perform!(work.session, action)?)
+            Batches::find(&documents, filter, options, work.session).await?.fetch_one().await
         })
     }
 
@@ -340,7 +342,7 @@ impl<T: DeserializeOwned + Send + 'static, M: Mode> Collection<T, M> {
     fn one<F>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F,
+        work: impl FnOnce(mongodb::Collection<RawDocumentBuf>, Work) -> F + Send + 'static,
     ) -> M::Answer<Option<T>>
     where
         F: Future<Output = Result<Option<RawDocumentBuf>>> + Send + 'static,
@@ -439,6 +441,9 @@ impl<T: Serialize + DeserializeOwned + Send + 'static, M: Mode> Collection<T, M>
         })
     }
 }
+
+/// What `find` takes for a limit where it is to send a document and forget about the rest.
+const ONE_BATCH_OF_ONE: i64 = -1;
 
 /// FerretDB's `distinct` refuses to be told how long it may take.
 fn knows_no_max_time(error: &mongodb::error::Error) -> bool {

@@ -96,6 +96,12 @@ impl Batches {
         Ok((documents, (!is_last(&batch)).then_some(self)))
     }
 
+    /// The first document, copied out of its batch, which has room for many.
+    pub(crate) async fn fetch_one(mut self) -> Result<Option<RawDocumentBuf>> {
+        let Some(batch) = self.next().await? else { return Ok(None) };
+        documents(&batch)?.next().map(|document| Ok(document?.to_owned())).transpose()
+    }
+
     pub(crate) async fn fetch_all(self) -> Result<Vec<RawDocumentBuf>> {
         let (mut documents, mut more) = self.fetch().await?;
         while let Some(batches) = more {

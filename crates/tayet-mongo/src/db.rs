@@ -108,8 +108,12 @@ impl Db {
         self.session.is_some()
     }
 
-    /// Has the driver do something, and waits for it. `work` is to make a future that does nothing before it is polled.
-    pub(crate) fn run<F, R>(&self, operation: &'static str, work: impl FnOnce(Work) -> F) -> Result<R>
+    /// Has the driver do something, and waits for it.
+    pub(crate) fn run<F, R>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(Work) -> F + Send + 'static,
+    ) -> Result<R>
     where
         F: Future<Output = Result<R>> + Send + 'static,
         R: Send + 'static,
@@ -123,7 +127,7 @@ impl Db {
     pub(crate) fn later<F, R, U>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(Work) -> F,
+        work: impl FnOnce(Work) -> F + Send + 'static,
         read: impl FnOnce(R) -> Result<U> + Send + 'static,
     ) -> Later<U>
     where
@@ -137,24 +141,29 @@ impl Db {
         }
         let record = self.record(operation);
         match self.let_through(self.mongo.max_returned_queries(), work) {
-            Ok(call) => Later::asked(call.runtime.clone(), async move {
-                let found = record.note(call.outcome().await)?;
-                Ok(read(found)?)
-            }),
+            Ok(call) => {
+                let runtime = call.runtime.clone();
+                Later::asked(runtime, call.outcome(|result| Ok(read(record.note(result)?)?)))
+            }
             Err(error) => Later::ready(record.note(Err(error)).map_err(Into::into)),
         }
     }
 
     /// Work for the driver, if fewer than so many wait for it beside those that have a connection.
-    fn let_through<F>(&self, max_waiting: usize, work: impl FnOnce(Work) -> F) -> Result<Call<F>> {
+    fn let_through<F>(
+        &self,
+        max_waiting: usize,
+        work: impl FnOnce(Work) -> F + Send + 'static,
+    ) -> Result<Call<impl FnOnce() -> F + Send + 'static>> {
         let left = self.patience.left(self.mongo.query_timeout())?;
         let (driver, ticket) = self.mongo.enter(max_waiting)?;
-        let work = work(Work {
+        let about = Work {
             database: driver.client().database(&self.database),
             max_time: left,
             session: self.session.clone(),
-        });
-        Ok(Call { runtime: driver.runtime().clone(), ticket, due: Instant::now() + left, work })
+        };
+        let begin = move || work(about);
+        Ok(Call { runtime: driver.runtime().clone(), ticket, due: Instant::now() + left, begin })
     }
 
     fn record(&self, operation: &'static str) -> Record {

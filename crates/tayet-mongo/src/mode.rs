@@ -34,7 +34,7 @@ pub trait Sealed: Sized {
     fn perform<F, R, U>(
         db: &Db,
         operation: &'static str,
-        work: impl FnOnce(Work) -> F,
+        work: impl FnOnce(Work) -> F + Send + 'static,
         read: impl FnOnce(R) -> Result<U> + Send + 'static,
     ) -> <Self as Mode>::Answer<U>
     where
@@ -53,7 +53,7 @@ impl Sealed for Waiting {
     fn perform<F, R, U>(
         db: &Db,
         operation: &'static str,
-        work: impl FnOnce(Work) -> F,
+        work: impl FnOnce(Work) -> F + Send + 'static,
         read: impl FnOnce(R) -> Result<U> + Send + 'static,
     ) -> Result<U>
     where
@@ -72,7 +72,7 @@ impl Sealed for Returning {
     fn perform<F, R, U>(
         db: &Db,
         operation: &'static str,
-        work: impl FnOnce(Work) -> F,
+        work: impl FnOnce(Work) -> F + Send + 'static,
         read: impl FnOnce(R) -> Result<U> + Send + 'static,
     ) -> Later<U>
     where

@@ -84,7 +84,7 @@ impl Db {
         }
     }
 
-    fn in_own_session<F>(&self, act: impl FnOnce(Arc<Session>) -> F) -> Result<()>
+    fn in_own_session<F>(&self, act: impl FnOnce(Arc<Session>) -> F + Send + 'static) -> Result<()>
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {

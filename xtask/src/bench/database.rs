@@ -12,7 +12,7 @@ use super::background::Background;
 use super::client::Connection;
 use super::launch::Launch;
 use super::programs::Programs;
-use super::scenario::mongo::{OFFICES, TAYET};
+use super::scenario::mongo::{KEEPER, OFFICES};
 use super::scratch::Scratch;
 use super::server::Server;
 use crate::workspace::Workspace;
@@ -55,7 +55,7 @@ impl Database {
     }
 
     fn store_document(&self, workspace: &Workspace, programs: &Programs) -> anyhow::Result<()> {
-        let launch = Launch::new(workspace, programs, &TAYET, "/")?.asking(workspace, &TAYET, self);
+        let launch = Launch::new(workspace, programs, &KEEPER, "/")?.asking(workspace, &KEEPER, self);
         let server = Server::start(launch, "/")?;
         let document = std::fs::read_to_string(workspace.path(DOCUMENT))?;
         let collection = OFFICES.trim_end_matches('/');

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 23] = [
+const EXAMPLES: [(&str, &str); 24] = [
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -53,6 +53,10 @@ const EXAMPLES: [(&str, &str); 23] = [
     (
         "40_mongodb",
         "Documents of MongoDB: a typed collection behind plain, blocking calls; pages by key, and each error with its status.",
+    ),
+    (
+        "41_mongodb_later",
+        "A query that its handler waits for, and one that it returns: nobody waits for that, so that many of them take no thread.",
     ),
 ];
 

@@ -6,6 +6,8 @@ mod ferretdb;
 mod indexes;
 mod json;
 mod later;
+#[path = "../../../../examples/40_mongodb/office.rs"]
+mod office;
 mod pages;
 mod serving;
 mod transactions;
