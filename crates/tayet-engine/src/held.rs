@@ -15,8 +15,8 @@ use crate::event_loop::Loop;
 
 /// How long the making of an answer takes for it to be held. What took less had better be sent at once; beside what took more, a
 /// wake-up is little.
-const HELD_NS: Range<u64> = 20_000..250_000;
-/// How long the first of them is held, but for the call that is under way then. That makes 26 of them at most.
+const HELD_NS: Range<u64> = 1_000..250_000;
+/// How long the first of them is held, but for the call that is under way then. That makes 501 of them at most.
 const MAX_HELD_NS: u64 = 500_000;
 
 /// What is held, in the order in which it was made; of a connection one answer at most.
