@@ -5,18 +5,16 @@
 //! next; sent together, they wake them once. What is held is sent at the end of the turn, and before that as soon as it has
 //! waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`].
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use tayet_net::{Moment, Outgoing, Token};
 
 use crate::connection::Phase;
 use crate::event_loop::Loop;
 
-/// How long the making of an answer takes for it to be held. What took less had better be sent at once; beside what took more, a
-/// wake-up is little.
-const HELD_NS: Range<u64> = 1_000..250_000;
-/// How long the first of them is held, but for the call that is under way then. That makes 501 of them at most.
+/// Beside what took longer to be made, a wake-up is little. What took less than
+/// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) had better be sent at once.
+const MAX_MADE_NS: u64 = 250_000;
+/// How long the first of them is held, but for the call that is under way then.
 const MAX_HELD_NS: u64 = 500_000;
 
 /// What is held, in the order in which it was made; of a connection one answer at most.
@@ -34,7 +32,8 @@ struct Held {
 impl Loop {
     /// Holds what is gathered for a connection whose answer took so long; `false` where it is to be sent at once.
     pub(crate) fn hold(&mut self, token: Token, took_ns: u64) -> bool {
-        if !HELD_NS.contains(&took_ns) || self.out.is_empty() || self.stop_at_ms.is_some() {
+        let min_ns = self.shared.limits.hold_answers_from_us.saturating_mul(1_000);
+        if took_ns < min_ns || took_ns >= MAX_MADE_NS || self.out.is_empty() || self.stop_at_ms.is_some() {
             return false;
         }
         let Some(connection) = self.connections.get(token) else { return false };

@@ -37,6 +37,9 @@ pub struct Limits {
     pub stream_threshold_bytes: usize,
     /// Bytes that may arrive behind a request that is being answered; past it the socket is not read. Default 64 KiB.
     pub pipeline_buffer_bytes: usize,
+    /// How long an answer takes to be made, on its loop, for it to wait for those that the same turn makes next: together they
+    /// wake their clients fewer times. They wait half a millisecond at most, and none that took more than 250 µs. Default 20 µs.
+    pub hold_answers_from_us: u64,
     /// Bytes of an answer's head and small bodies that are gathered before they are sent. Default 64 KiB.
     pub coalesce_bytes: usize,
     /// From a request's first byte to the end of its head; past it the answer is 408. Default 10,000 ms.
@@ -99,6 +102,7 @@ impl Default for Limits {
             stream_buffer_bytes: 256 * 1024,
             stream_threshold_bytes: 64 * 1024,
             pipeline_buffer_bytes: 64 * 1024,
+            hold_answers_from_us: 20,
             coalesce_bytes: 64 * 1024,
             head_timeout_ms: 10_000,
             min_receive_rate_bytes_per_second: 1_024,

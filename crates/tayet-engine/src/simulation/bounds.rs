@@ -228,7 +228,8 @@ fn answers_go_together_and_wait_for_few_others() {
     const CLIENTS: usize = 60;
     const ASKED_AT: Duration = ms(10);
     // The time that each takes to be made, and how many go together then: as many as half a millisecond allows.
-    for (call_us, together) in [(10, 51), (20, 26), (100, 6), (300, 1)] {
+    for (call_us, from_us, together) in [(10, 20, 1), (10, 1, 51), (20, 20, 26), (100, 20, 6), (300, 20, 1)] {
+        let limits = || Limits { hold_answers_from_us: from_us, ..limits() };
         for_each_seed(SEEDS, |seed| {
             let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
             let stage = Stage::new(seed, ExecutionModel::Inline, limits(), habits);
