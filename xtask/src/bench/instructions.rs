@@ -25,6 +25,10 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// What programs call for memory; the callees of an allocator's own are not counted again.
 const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "posix_memalign"];
 
+/// Has Tayet hold no answers: whether it does depends on how long a call takes, which is another time here than without
+/// valgrind, and every time another.
+const HOLD_ANSWERS_FROM_US: (&str, &str) = ("TAYET_HOLD_ANSWERS_FROM_US", "250");
+
 /// What something cost, in the mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Cost {
@@ -75,6 +79,7 @@ fn profile(
     let mut valgrind = Command::new("valgrind");
     valgrind.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", file.display()));
     valgrind.arg(launch.command.get_program()).args(launch.command.get_args());
+    valgrind.env(HOLD_ANSWERS_FROM_US.0, HOLD_ANSWERS_FROM_US.1);
     launch.command = valgrind;
     if file.exists() {
         fs::remove_file(&file)?;
