@@ -14,6 +14,9 @@ use crate::event_loop::Loop;
 /// Beside what took longer to be made, a wake-up is little. What took less than
 /// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) had better be sent at once.
 const MAX_MADE_NS: u64 = 250_000;
+/// How many are held, and of how many bytes together; the last may go beyond.
+const MAX_HELD_ANSWERS: usize = 64;
+const MAX_HELD_BYTES: usize = 64 * 1024;
 /// How long the first of them is held, but for the call that is under way then.
 const MAX_HELD_NS: u64 = 500_000;
 
@@ -21,6 +24,7 @@ const MAX_HELD_NS: u64 = 500_000;
 #[derive(Default)]
 pub(crate) struct HeldAnswers {
     answers: Vec<Held>,
+    bytes: usize,
 }
 
 struct Held {
@@ -42,9 +46,8 @@ impl Loop {
             return false;
         }
         let held = Held { token, answer: std::mem::take(&mut self.out), since: self.now };
-        self.held.answers.push(held);
-        let waited_ns = self.now.ns_since(self.held.answers[0].since);
-        if waited_ns >= MAX_HELD_NS {
+        self.held.push(held);
+        if self.held.is_enough(self.now) {
             self.send_held();
         }
         true
@@ -62,7 +65,7 @@ impl Loop {
                 self.send(token, &mut Outgoing { head, tail: Bytes::new(), sent: 0 });
             }
         }
-        self.held.answers = answers;
+        self.held = HeldAnswers { answers, bytes: 0 };
     }
 
     /// The same, if something of this connection is: it is about to go on.
@@ -70,5 +73,18 @@ impl Loop {
         if self.held.answers.iter().any(|held| held.token == token) {
             self.send_held();
         }
+    }
+}
+
+impl HeldAnswers {
+    fn push(&mut self, held: Held) {
+        self.bytes += held.answer.len();
+        self.answers.push(held);
+    }
+
+    fn is_enough(&self, now: Moment) -> bool {
+        self.answers.len() >= MAX_HELD_ANSWERS
+            || self.bytes >= MAX_HELD_BYTES
+            || self.answers.first().is_some_and(|first| now.ns_since(first.since) >= MAX_HELD_NS)
     }
 }

@@ -225,28 +225,41 @@ fn a_route_that_learns_by_path_is_dispatched_where_it_has_overrun_only() {
 
 #[test]
 fn answers_go_together_and_wait_for_few_others() {
-    const CLIENTS: usize = 60;
-    const ASKED_AT: Duration = ms(10);
-    // The time that each takes to be made, and how many go together then: as many as half a millisecond allows.
-    for (call_us, from_us, together) in [(10, 20, 1), (10, 1, 51), (20, 20, 26), (100, 20, 6), (300, 20, 1)] {
-        let limits = || Limits { hold_answers_from_us: from_us, ..limits() };
+    const LARGE: &str = "GET /Sized/1/16384 HTTP/1.1\r\nHost: x\r\n\r\n";
+    // What is asked for, the time that each answer takes to be made, from which on they are held, and how many go together then:
+    // as many as half a millisecond, 64 KiB and 64 answers allow.
+    for (ask, call_us, from_us, together) in [
+        (HELLO, 10, 20, 1),
+        (HELLO, 10, 1, 51),
+        (HELLO, 1, 1, 64),
+        (HELLO, 20, 20, 26),
+        (HELLO, 100, 20, 6),
+        (HELLO, 300, 20, 1),
+        (LARGE, 20, 20, 4),
+    ] {
         for_each_seed(SEEDS, |seed| {
-            let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
-            let stage = Stage::new(seed, ExecutionModel::Inline, limits(), habits);
-            let script = || Client::connecting_at(ms(0)).wait(ASKED_AT).send(HELLO).await_answers(1).close();
-            let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
-            stage.drain_at(ms(1_000));
-            let stage = stage.run();
-            let answered_at = |client: &ClientId| stage.net.transcript(*client).arrived_at(0).unwrap();
-            let mut arrivals = clients.iter().map(answered_at).collect::<Vec<_>>();
-            arrivals.sort();
-            // The first comes alone, and the last few find none that follow.
-            let batches = arrivals[1..].chunk_by(|one, next| one == next).map(<[Duration]>::len);
-            let batches = batches.collect::<Vec<_>>();
+            let batches = answered_together(seed, ask, call_us, from_us);
             let (last, whole) = batches.split_last().unwrap();
             assert!(whole.iter().all(|count| *count == together) && *last <= together, "{batches:?}");
-            let took = Duration::from_micros(call_us) * CLIENTS as u32;
-            assert_eq!(arrivals.last(), Some(&(ASKED_AT + took)));
         });
     }
+}
+
+/// How many answers arrive at the same time, time by time, where many clients ask at once.
+fn answered_together(seed: u64, ask: &str, call_us: u64, from_us: u64) -> Vec<usize> {
+    const CLIENTS: u64 = 150;
+    const ASKED_AT: Duration = ms(10);
+    let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
+    let limits = Limits { hold_answers_from_us: from_us, ..limits() };
+    let stage = Stage::new(seed, ExecutionModel::Inline, limits, habits);
+    let script = || Client::connecting_at(ms(0)).wait(ASKED_AT).send(ask).await_answers(1).close();
+    let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
+    stage.drain_at(ms(1_000));
+    let stage = stage.run();
+    let answered_at = |client: &ClientId| stage.net.transcript(*client).arrived_at(0).unwrap();
+    let mut arrivals = clients.iter().map(answered_at).collect::<Vec<_>>();
+    arrivals.sort();
+    assert_eq!(arrivals.last(), Some(&(ASKED_AT + Duration::from_micros(call_us * CLIENTS))));
+    // The first comes alone, and the last few find none that follow.
+    arrivals[1..].chunk_by(|one, next| one == next).map(<[Duration]>::len).collect()
 }
