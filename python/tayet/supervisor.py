@@ -106,6 +106,7 @@ class Supervisor:
             self._remove_pid()
             if self._metrics:
                 self._metrics.close()
+        self._ignore_signals()
         notify_systemd("STOPPING=1")
         self._log.info("stopped")
         return self._exit_code
@@ -119,6 +120,12 @@ class Supervisor:
         for number in self._handlers():
             # The wake-up descriptor tells which one it was.
             signal.signal(number, lambda *_: None)
+
+    def _ignore_signals(self):
+        """All is done. The interpreter's own end would give signals their default back, and one that comes then would make a
+        failure of it."""
+        for number in self._handlers():
+            signal.signal(number, signal.SIG_IGN)
 
     def _handlers(self):
         return {

@@ -89,6 +89,14 @@ def test_requests_under_way_are_answered_before_the_end(serving):
     assert started.stop() == 0
 
 
+def test_signals_that_keep_coming_do_not_make_a_failure_of_the_end(serving):
+    started = serving()
+    started.client()
+    while started.process.poll() is None:
+        started.signal(signal.SIGTERM)
+    assert started.stop() == 0
+
+
 def test_a_killed_worker_is_replaced(serving):
     client = serving().client()
     before = worker_of(client)
