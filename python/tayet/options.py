@@ -13,8 +13,8 @@ ENVIRONMENT_PREFIX = "TAYET_"
 OTHER_VARIABLES = {"TAYET_CONFIG", "TAYET_LOG", "TAYET_LISTEN", "TAYET_APP"}
 # How long a worker that is to end still takes requests that are on their way to it.
 SHUTDOWN_GRACE_MS = 500
-# Even the quickest application takes longer than this. One that is asked again at once, whose clients are woken together, has
-# 15 % more requests a second where they share its cores.
+# Even the quickest application takes longer than this, and has 15 % more requests a second where clients that share its cores
+# are woken together.
 HOLD_ANSWERS_FROM_US = 1
 
 
