@@ -1,11 +1,30 @@
 """Where the application runs: on a loop, on a thread that takes over, on a pool."""
 
+import contextlib
+import re
 import threading
 import time
 
 import pytest
+from client import Client
+from process import until
 
 HEAD = ("200 OK", [("Content-Type", "text/plain")])
+
+APP = """
+import time
+
+is_loaded = False
+
+def app(environ, start_response):
+    global is_loaded
+    if not is_loaded and environ["PATH_INFO"] != "/other":
+        time.sleep(0.1)
+        is_loaded = True
+    sum(range(5000))
+    start_response("200 OK", [("Content-Length", "4")])
+    return [b"done"]
+"""
 
 
 def test_one_that_waits_does_not_hold_up_others(serve_unvalidated):
@@ -45,6 +64,43 @@ def test_one_that_computes_with_the_gil_does_not_hold_up_others(serve_unvalidate
             assert client.get("/").body == b"done"
         stop.set()
         assert b"".join(iter(lambda: connection.recv(4096), b"")).endswith(b"done")
+
+
+def test_a_slow_first_call_is_forgotten_under_load(serving):
+    running = serving("--metrics", "127.0.0.1:0", "--workers", "1")
+    client = running.client()
+    metrics = Client(running.wait_for(r"figures are at http://(\S+)/metrics"))
+
+    def is_dispatched():
+        return re.search(r"^tayet_route_dispatched\S* 1$", metrics.get("/metrics").text, re.MULTILINE) is not None
+
+    assert client.get("/other").body == b"done"
+    assert not is_dispatched()
+    with asking_all_the_time(client, connections=32):
+        until(is_dispatched)
+        until(lambda: not is_dispatched())
+
+
+@contextlib.contextmanager
+def asking_all_the_time(client, connections):
+    """On each connection some requests are always on their way."""
+    is_over = threading.Event()
+    request = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    def ask(connection):
+        connection.sendall(8 * request)
+        while not is_over.is_set():
+            answered = connection.recv(65536).count(b"done")
+            connection.sendall(answered * request)
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(connections):
+            connection = stack.enter_context(client.connect())
+            asker = threading.Thread(target=ask, args=(connection,))
+            asker.start()
+            stack.callback(asker.join)
+        stack.callback(is_over.set)
+        yield
 
 
 def test_a_fixed_pool_has_exactly_its_threads(serve_unvalidated):

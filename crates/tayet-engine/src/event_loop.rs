@@ -29,7 +29,7 @@ use crate::home::Home;
 use crate::mailbox::Message;
 use crate::peer::Peer;
 use crate::request_body::BodyError;
-use crate::route_class::RouteClass;
+use crate::route_class::{Overrun, RouteClass};
 use crate::shared::Shared;
 use crate::worker::{self, Job};
 use crate::{ExecutionModel, Request, WebSocketError};
@@ -251,7 +251,7 @@ impl Loop {
     }
 
     /// The monitor's, when it has taken the loop.
-    pub(crate) fn note_takeover(&mut self) {
+    pub(crate) fn note_takeover(&mut self, overrun: Overrun) {
         self.shared.takeovers.fetch_add(1, Ordering::Relaxed);
         let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
         let now_ms = self.now_ms;
@@ -264,8 +264,8 @@ impl Loop {
         } else {
             return;
         };
-        class.overran(now_ms);
-        tracing::debug!(route = %route.label, "a handler overran; its loop goes on without it");
+        class.overran(overrun, now_ms);
+        tracing::debug!(route = %route.label, ?overrun, "a handler overran; its loop goes on without it");
     }
 
     /// Goes on until a handler is to be called on this thread, or the loop has stopped.

@@ -69,6 +69,7 @@ mod span;
 mod streaming;
 mod sync;
 mod topics;
+mod trial;
 mod turn;
 mod web_socket;
 mod worker;

@@ -9,11 +9,13 @@ use crate::doze::Doze;
 use crate::event_loop::Loop;
 use crate::flusher::Flusher;
 use crate::pool::Pool;
+use crate::route_class::Overrun;
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
 #[cfg(all(test, not(loom)))]
 use crate::span::Span;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::turn::TurnPlace;
 use crate::worker;
 
 /// How soon the monitor looks again while a call is under way that it has seen, or something is queued. 1 ms.
@@ -56,6 +58,8 @@ pub(crate) struct Driving {
     pub(crate) slot: Arc<Slot<Loop>>,
     /// `None` where /proc is not to be had; every call seen on two looks has overrun there.
     pub(crate) activity: Option<ThreadActivity>,
+    /// `None` where nobody asks when it is a thread's turn.
+    pub(crate) place: Option<Arc<TurnPlace>>,
 }
 
 impl Monitor {
@@ -150,9 +154,9 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         });
         quiet_looks = quiet_looks.saturating_add(1);
         for (post, suspect) in monitor.posts.iter().zip(&mut suspects) {
-            if let Some(mut the_loop) = look(post, suspect) {
+            if let Some((mut the_loop, overrun)) = look(post, suspect) {
                 quiet_looks = 0;
-                the_loop.note_takeover();
+                the_loop.note_takeover(overrun);
                 let missing = shared.pool.drive(the_loop);
                 worker::start_counted(shared, missing);
             }
@@ -172,7 +176,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 }
 
 /// Looks at one loop; takes it if its call has overrun.
-fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<Box<Loop>> {
+fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<(Box<Loop>, Overrun)> {
     let guard = lock(&post.driving);
     let driving = guard.as_ref()?;
     let Some(published) = driving.slot.published() else {
@@ -182,14 +186,19 @@ fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<Box<Loop>> {
     let state = driving.activity.as_ref().and_then(|activity| activity.read().ok());
     match suspect {
         Some(known) if known.published == published => {
-            let has_overrun = state.is_none_or(|state| {
-                state.is_blocked || state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS
-            });
-            if !has_overrun {
+            let is_blocked = state.is_none_or(|state| state.is_blocked);
+            let has_computed =
+                state.is_some_and(|state| state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS);
+            if !is_blocked && !has_computed {
                 return None;
             }
             *suspect = None;
-            driving.slot.take(published)
+            let overrun = match &driving.place {
+                Some(place) if place.is_waiting() => Overrun::WaitedForTurn,
+                _ if is_blocked => Overrun::Blocked,
+                _ => Overrun::Computed,
+            };
+            Some((driving.slot.take(published)?, overrun))
         }
         _ => {
             *suspect = Some(Suspect { published, cpu_ns: state.map_or(0, |state| state.cpu_ns) });

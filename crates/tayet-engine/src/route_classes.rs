@@ -68,18 +68,19 @@ fn hash(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::route_class::Overrun;
 
     #[test]
     fn a_route_as_a_whole_has_one_class() {
         let classes = RouteClasses::new(None, false);
-        classes.of(classes.group(b"/slow")).overran(0);
+        classes.of(classes.group(b"/slow")).overran(Overrun::Blocked, 0);
         assert!(classes.of(classes.group(b"/fast")).is_dispatched());
     }
 
     #[test]
     fn by_path_one_that_is_slow_leaves_the_others_inline() {
         let classes = RouteClasses::new(None, true);
-        classes.of(classes.group(b"/api/slow/1")).overran(0);
+        classes.of(classes.group(b"/api/slow/1")).overran(Overrun::Blocked, 0);
         assert!(classes.of(classes.group(b"/api/slow/2/3")).is_dispatched());
         assert!(classes.of(classes.group(b"/api/slow")).is_dispatched());
         for fast in ["/", "/api", "/api/fast", "/fast/slow", "*", ""] {

@@ -1,9 +1,11 @@
 //! Waits for what one thread at a time can have.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::trial;
 
 /// A handler's wait for what only one thread at a time can have, such as an interpreter's lock: from [`Turn::wait`] until it
 /// is dropped.
@@ -37,26 +39,16 @@ pub struct Turn {
 impl Turn {
     /// The calling thread begins to wait.
     pub fn wait() -> Self {
-        queue(|queue| queue.waiting.fetch_add(1, Ordering::Relaxed));
+        tell(|place| place.begin_wait());
         Self { asked: Instant::now() }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        queue(|queue| queue.waiting.fetch_sub(1, Ordering::Relaxed));
-        excuse(self.asked.elapsed());
+        tell(|place| place.end_wait());
+        trial::excuse(self.asked.elapsed());
     }
-}
-
-/// Excuses so much of the call that this thread runs.
-pub(crate) fn excuse(waited: Duration) {
-    EXCUSED.set(waited);
-}
-
-/// What is excused of the call that has just come to its end on this thread.
-pub(crate) fn take_excused() -> Duration {
-    EXCUSED.take()
 }
 
 /// How many threads of a pool wait for their turn.
@@ -68,7 +60,8 @@ pub(crate) struct TurnQueue {
 impl TurnQueue {
     /// The calling thread, which must be new, is one of the pool's.
     pub(crate) fn join(self: &Arc<Self>) {
-        QUEUE.with(|queue| queue.set(Arc::clone(self)).expect("a thread belongs to one pool"));
+        let place = Arc::new(TurnPlace { queue: Arc::clone(self), is_waiting: AtomicBool::new(false) });
+        PLACE.with(|own| own.set(place).expect("a thread belongs to one pool"));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -76,12 +69,40 @@ impl TurnQueue {
     }
 }
 
+/// A thread in its pool's queue, as others see it.
+#[derive(Debug)]
+pub(crate) struct TurnPlace {
+    queue: Arc<TurnQueue>,
+    is_waiting: AtomicBool,
+}
+
+impl TurnPlace {
+    /// The calling thread's, if it has joined a pool.
+    pub(crate) fn of_current() -> Option<Arc<Self>> {
+        PLACE.with(|place| place.get().map(Arc::clone))
+    }
+
+    /// Whether the thread waits for its turn just now.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
+    }
+
+    fn begin_wait(&self) {
+        self.queue.waiting.fetch_add(1, Ordering::Relaxed);
+        self.is_waiting.store(true, Ordering::Relaxed);
+    }
+
+    fn end_wait(&self) {
+        self.is_waiting.store(false, Ordering::Relaxed);
+        self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Tells the calling thread's pool, if it has one.
-fn queue(tell: impl FnOnce(&TurnQueue) -> usize) {
-    QUEUE.with(|queue| queue.get().map(|queue| tell(queue)));
+fn tell(what: impl FnOnce(&TurnPlace)) {
+    PLACE.with(|place| place.get().map(|place| what(place)));
 }
 
 thread_local! {
-    static EXCUSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    static QUEUE: OnceCell<Arc<TurnQueue>> = const { OnceCell::new() };
+    static PLACE: OnceCell<Arc<TurnPlace>> = const { OnceCell::new() };
 }

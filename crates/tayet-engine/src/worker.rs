@@ -28,11 +28,13 @@ use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
 use crate::peer::Peer;
 use crate::pool::Assignment;
+use crate::route_class::RouteClass;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Mutex, lock};
-use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem};
+use crate::turn::TurnPlace;
+use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem, trial};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
 ///
@@ -217,7 +219,8 @@ impl Worker {
         // A slot from which a loop was taken is spent, so each drive has its own.
         let slot = Arc::new(Slot::new());
         let activity = ThreadActivity::of_current().ok();
-        self.shared.monitor.set_driving(the_loop.index(), Driving { slot: Arc::clone(&slot), activity });
+        let driving = Driving { slot: Arc::clone(&slot), activity, place: TurnPlace::of_current() };
+        self.shared.monitor.set_driving(the_loop.index(), driving);
         let mut due = DuePlace::default();
         the_loop.arrive();
         loop {
@@ -278,14 +281,14 @@ impl Worker {
             // The loop answers for its handler, if it has not done so already.
             return None;
         }
+        let class = self.shared.class_of(&request);
+        trial::begin(class.is_on_trial(started.as_ms()));
         let mut place = None;
         let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();
-        let took = now.since(started);
+        let ran = trial::end(now.since(started));
         if pipe.is_none() {
-            let classes = &self.shared.routes[request.route().0 as usize].classes;
-            let group = classes.group(request.path().as_bytes());
-            classes.of(group).ran_dispatched(took, now.as_ms());
+            class.ran_dispatched(ran, now.as_ms());
         }
         if request.is_deferred() || !request.peer().claim(request.exchange()) {
             return None;
@@ -369,9 +372,10 @@ impl Worker {
         let mut started = self.shared.clock.now();
         let waited_ns = started.ns_since(queued_at);
         for event in events {
+            trial::begin(class.is_on_trial(started.as_ms()));
             Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
             let now = self.shared.clock.now();
-            class.ran_dispatched(now.since(started), now.as_ms());
+            class.ran_dispatched(trial::end(now.since(started)), now.as_ms());
             started = now;
         }
         channel.tell_handled(Message::Handled { token: channel.token, waited_ns: Some(waited_ns) });
@@ -477,6 +481,11 @@ pub(crate) fn handled_late(handling: &Handling) {
 }
 
 impl Shared {
+    fn class_of(&self, request: &Request) -> &RouteClass {
+        let classes = &self.routes[request.route().0 as usize].classes;
+        classes.of(classes.group(request.path().as_bytes()))
+    }
+
     /// Runs the handler of a request; its panic is a 500. The response is put in `place`, an empty one, rather than returned: on
     /// its way out of what catches the panic it would be copied twice.
     pub(crate) fn handle<'p>(

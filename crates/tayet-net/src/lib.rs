@@ -18,6 +18,7 @@ mod moment;
 mod socket;
 mod sys;
 mod thread_activity;
+mod thread_usage;
 mod timer;
 mod waker;
 
@@ -31,5 +32,6 @@ pub use listener::{LISTEN_BACKLOG, Listener};
 pub use moment::Moment;
 pub use socket::{Socket, TcpSocket};
 pub use thread_activity::{ThreadActivity, ThreadState};
+pub use thread_usage::ThreadUsage;
 pub use timer::{TICK_MS, TimerWheel};
 pub use waker::{Wake, Waker};

@@ -16,6 +16,7 @@ use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool};
 use crate::pool_size::Size;
+use crate::route_class::Overrun;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::sync::{Mutex, lock};
@@ -147,7 +148,7 @@ impl Stage {
                 None => continue,
             };
             if self.crew.takes_over() {
-                self.the_loop.note_takeover();
+                self.the_loop.note_takeover(Overrun::Blocked);
                 let shared = Arc::clone(&self.shared);
                 self.net.after(time, move || {
                     let mut place = None;
@@ -172,7 +173,7 @@ impl Stage {
     /// Calls a socket's handler, on the loop or, if that is taken, beside it.
     fn handle(&mut self, mut handling: Handling, time: Duration) {
         if self.crew.takes_over() {
-            self.the_loop.note_takeover();
+            self.the_loop.note_takeover(Overrun::Blocked);
             let shared = Arc::clone(&self.shared);
             self.net.after(time, move || {
                 handling.run(&shared);
