@@ -39,6 +39,7 @@ mod mailbox;
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub mod measured;
+mod media_type;
 mod metrics;
 mod monitor;
 mod opening;
@@ -83,6 +84,7 @@ pub use engine::{Bound, Engine, EngineConfig};
 pub use event_stream::{Event, EventStream};
 pub use execution::{DEFAULT_MAX_THREADS, ExecutionModel, InvalidExecutionModel};
 pub use limits::{InvalidLimit, Limits};
+pub use media_type::media_type;
 pub use metrics::{Histogram, MetricsSnapshot, RouteMetrics};
 pub use publication::Publication;
 pub use request::{Request, RequestBuilder};

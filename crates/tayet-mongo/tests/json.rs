@@ -66,6 +66,11 @@ fn numbers_and_extended_json_are_read_too() {
     assert_eq!(serde_json::from_str::<Decimal>("5").unwrap().to_string(), "5");
     assert_eq!(serde_json::from_str::<Decimal>("2.5").unwrap().to_string(), "2.5");
     assert_eq!(serde_json::from_str::<Id>(r#"{"$oid":"507f1f77bcf86cd799439011"}"#).unwrap(), bill().id);
+    for wrong in [r#"{"oid":"507f1f77bcf86cd799439011"}"#, r#"{"$oid":"507f"}"#, r#"{"$oid":7}"#, "{}"] {
+        assert!(serde_json::from_str::<Id>(wrong).is_err(), "{wrong}");
+    }
+    let two = r#"{"$oid":"507f1f77bcf86cd799439011","$date":1}"#;
+    assert!(serde_json::from_str::<Id>(two).is_err());
     for wrong in ["7", "\"x\"", "null", "{}"] {
         assert!(serde_json::from_str::<Id>(wrong).is_err(), "{wrong}");
         assert!(serde_json::from_str::<Date>(wrong).is_err(), "{wrong}");

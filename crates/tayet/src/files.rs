@@ -3,7 +3,6 @@
 mod byte_ranges;
 mod cache_rules;
 mod listing;
-mod media_type;
 mod preconditions;
 mod representation;
 mod request_path;

@@ -1,12 +1,12 @@
 //! Identifiers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use mongodb::bson::Bson;
 use mongodb::bson::oid::ObjectId;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tayet::{Problem, StatusCode};
 
@@ -144,8 +144,16 @@ impl<'de> Visitor<'de> for IdVisitor {
         text.parse().map_err(E::custom)
     }
 
-    /// As extended JSON has it.
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Id, A::Error> {
-        ObjectId::deserialize(MapAccessDeserializer::new(map)).map(Id)
+    /// As extended JSON has it: `{"$oid": "507f1f77bcf86cd799439011"}`.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Id, A::Error> {
+        match map.next_key::<Cow<'_, str>>()? {
+            Some(name) if name == "$oid" => {}
+            _ => return Err(de::Error::invalid_type(Unexpected::Map, &self)),
+        }
+        let text = map.next_value::<Cow<'_, str>>()?;
+        match map.next_key::<IgnoredAny>()? {
+            None => self.visit_str(&text),
+            Some(_) => Err(de::Error::invalid_length(2, &self)),
+        }
     }
 }

@@ -1,26 +1,22 @@
 //! What becomes of [`Response::file`].
 
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use http::{Method, StatusCode, header};
 use tayet_engine::ServedFile;
 
-use super::media_type;
 use super::representation::{Content, Representation};
 use super::validators::{FileState, Validators};
 use crate::{Request, Response};
 
-/// Gives the answer of [`Response::file`] its fields, and answers conditions and ranges, as [`Files`](crate::Files) does. Fields that the
-/// handler has set stay; with another status than 200 there is but a content type to add.
+/// Gives the answer of [`Response::file`] its validators, and answers conditions and ranges, as [`Files`](crate::Files) does. Fields
+/// that the handler has set stay; with another status than 200 nothing is added.
 pub(crate) fn complete(response: &mut Response, request: &Request) {
     // Few responses have extensions.
     if response.extensions().is_none() {
         return;
     }
     let Some(served) = response.extensions_mut().remove::<ServedFile>() else { return };
-    let media_type = || media_type::of_name(served.path.as_os_str().as_bytes());
-    response.headers_mut().entry(header::CONTENT_TYPE).or_insert_with(media_type);
     if response.status() != StatusCode::OK || !matches!(*request.method(), Method::GET | Method::HEAD) {
         return;
     }

@@ -1,8 +1,11 @@
 //! What is known of files, and the bytes of small ones, for as long as they stay as they are.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,9 +15,9 @@ use http::{HeaderMap, HeaderValue, header};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use rustix::io::Errno;
+use tayet_engine::media_type;
 
 use super::cache_rules::CacheRules;
-use super::media_type;
 use super::representation::{Content, Representation};
 use super::root::Root;
 use super::validators::{FileState, Validators};
@@ -165,7 +168,7 @@ impl Store {
     fn describe(&self, source: Source<'_>, path: &[u8], opened: OpenForm, varies: bool) -> io::Result<Form> {
         let OpenForm { coding, state, path: own_path, file } = opened;
         let mut fields = HeaderMap::new();
-        fields.insert(header::CONTENT_TYPE, media_type::of_name(path));
+        fields.insert(header::CONTENT_TYPE, media_type(Path::new(OsStr::from_bytes(path))));
         if let Some(coding) = coding {
             fields.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
         }

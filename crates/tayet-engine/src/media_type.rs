@@ -1,14 +1,19 @@
 //! Which kind of content a file has, by its name.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use http::HeaderValue;
 
-/// The media type of a file of this name. Text is UTF-8.
-pub(super) fn of_name(name: &[u8]) -> HeaderValue {
-    let extension = Path::new(OsStr::from_bytes(name)).extension().and_then(OsStr::to_str).unwrap_or("");
+/// The media type of a file, by its name's extension: `application/octet-stream` where that says nothing. Text is UTF-8.
+///
+/// ```
+/// use std::path::Path;
+///
+/// assert_eq!(tayet_engine::media_type(Path::new("index.html")), "text/html; charset=utf-8");
+/// ```
+pub fn media_type(path: &Path) -> HeaderValue {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or("");
     match mime_guess::from_ext(extension).first_raw() {
         // As it is called since RFC 9239.
         Some("application/javascript") => HeaderValue::from_static("text/javascript; charset=utf-8"),
@@ -53,7 +58,7 @@ mod tests {
             ("a.unheard-of", "application/octet-stream"),
             ("docs.d/README", "application/octet-stream"),
         ] {
-            assert_eq!(of_name(name.as_bytes()), media_type, "{name}");
+            assert_eq!(super::media_type(Path::new(name)), media_type, "{name}");
         }
     }
 }
