@@ -13,7 +13,7 @@ use tayet_net::ThreadUsage;
 pub(crate) struct Ran {
     /// On the clock.
     pub(crate) took: Duration,
-    /// Behind its last turn; `None` unless it was on trial.
+    /// Behind its last wait for a turn; `None` unless it was on trial.
     pub(crate) used: Option<ThreadUsage>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn end(took: Duration) -> Ran {
 
 /// The call on this thread has waited for its turn: so much of it is excused.
 pub(crate) fn excuse(waited: Duration) {
-    EXCUSED.set(waited);
+    EXCUSED.set(EXCUSED.get() + waited);
     if SINCE.get().is_some() {
         SINCE.set(Some(ThreadUsage::of_current()));
     }
@@ -64,11 +64,12 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_its_turn_is_excused_and_an_excuse_is_for_one_call() {
+    fn its_waits_for_turns_are_excused_and_an_excuse_is_for_one_call() {
         begin(true);
         std::thread::sleep(WAIT);
         excuse(WAIT);
-        let ran = end(3 * WAIT);
+        excuse(WAIT);
+        let ran = end(4 * WAIT);
         assert_eq!((ran.took, ran.used.map(|used| used.waits)), (2 * WAIT, Some(0)));
         begin(false);
         assert_eq!(end(WAIT).took, WAIT);

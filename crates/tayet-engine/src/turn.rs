@@ -12,7 +12,7 @@ use crate::trial;
 ///
 /// That time does not make the handler's route a slow one, for it would have had to wait on any thread. Without this, calls
 /// that wait for each other would look long on the pool for no other reason than that there are many of them, and would
-/// never be tried on their loop again, where they would not wait. The last wait of a call counts.
+/// never be tried on their loop again, where they would not wait.
 ///
 /// Nor does the pool get another thread while one of its threads waits so: the new one could only wait as well.
 ///

@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::ffi;
@@ -22,14 +22,10 @@ use tayet::Turn;
 /// application.
 pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
     ATTACHMENT.with(|attachment| {
-        let waits = attachment.may_wait_at_door();
-        let turn = waits.then(Turn::wait);
-        let has_door = waits && HAS_GIL.load(Ordering::Relaxed);
-        let door = has_door.then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
+        let queue = attachment.may_wait_at_door().then(Queue::join);
         let was_inside = attachment.is_inside.replace(true);
         let result = Python::attach(|py| {
-            drop(door);
-            drop(turn);
+            drop(queue);
             f(py)
         });
         attachment.is_inside.set(was_inside);
@@ -77,6 +73,21 @@ static SERVERS: AtomicUsize = AtomicUsize::new(0);
 static COUNT: Mutex<usize> = Mutex::new(0);
 static CHANGED: Condvar = Condvar::new();
 
+/// A thread's wait for the GIL, until it is dropped.
+struct Queue {
+    _door: Option<MutexGuard<'static, ()>>,
+    _turn: Turn,
+}
+
+impl Queue {
+    fn join() -> Self {
+        let turn = Turn::wait();
+        let has_door = HAS_GIL.load(Ordering::Relaxed);
+        let door = has_door.then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
+        Self { _door: door, _turn: turn }
+    }
+}
+
 /// A thread's lasting thread state.
 struct Attachment {
     before: ffi::PyGILState_STATE,
@@ -96,7 +107,9 @@ impl Attachment {
                 let before = ffi::PyGILState_STATE::PyGILState_LOCKED;
                 return Self { before, state: None, is_inside: Cell::default() };
             }
+            let queue = Queue::join();
             let before = ffi::PyGILState_Ensure();
+            drop(queue);
             let state = Some(ffi::PyEval_SaveThread());
             *COUNT.lock().unwrap_or_else(PoisonError::into_inner) += 1;
             Self { before, state, is_inside: Cell::default() }
