@@ -1,8 +1,8 @@
 //! Receives a message and sends it back, again and again, for counting instructions:
 //!
-//!     cargo build --release -p tayet-websocket --example instructions
+//!     cargo build --release -p tayet-websocket --example websocket_instructions
 //!     for n in 1000 2000; do
-//!         valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions 64 $n
+//!         valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/websocket_instructions 64 $n
 //!     done
 //!
 //! The difference of the two, divided by 1000, is what one message costs there and back.

@@ -1,8 +1,8 @@
 //! Reads one request and writes its answer, again and again, for counting instructions:
 //!
-//!     cargo build --release -p tayet-http1 --example instructions
+//!     cargo build --release -p tayet-http1 --example http1_instructions
 //!     for n in 1000 2000; do
-//!         valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions hello $n
+//!         valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/http1_instructions hello $n
 //!     done
 //!
 //! The difference of the two, divided by 1000, is what one request costs.
