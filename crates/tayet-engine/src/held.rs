@@ -16,7 +16,7 @@ use crate::event_loop::Loop;
 const MAX_MADE_NS: u64 = 250_000;
 /// How many are held, and of how many bytes together; the last may go beyond.
 const MAX_HELD_ANSWERS: usize = 64;
-const MAX_HELD_BYTES: usize = 64 * 1024;
+const MAX_HELD_BYTES: usize = 256 * 1024;
 /// How long the first of them is held, but for the call that is under way then.
 const MAX_HELD_NS: u64 = 500_000;
 
