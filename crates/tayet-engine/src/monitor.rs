@@ -9,7 +9,7 @@ use crate::doze::Doze;
 use crate::event_loop::Loop;
 use crate::flusher::Flusher;
 use crate::pool::Pool;
-use crate::route_class::Overrun;
+use crate::route_class::{Overrun, QUICK_COMPUTATION};
 use crate::shared::Shared;
 use crate::slot::{Published, Slot};
 #[cfg(all(test, not(loom)))]
@@ -37,7 +37,7 @@ const IDLE_TICKS: u32 = 64;
 
 /// A thread that runs has overrun when its call has had this much CPU time under the monitor's eyes; one that neither
 /// sleeps nor runs only waits for a core, and another thread would have to wait for it too.
-const MIN_CPU_NS: u64 = 500_000;
+const MIN_CPU_NS: u64 = QUICK_COMPUTATION.as_nanos() as u64;
 
 /// What the monitor watches, a place for each loop.
 pub(crate) struct Monitor {

@@ -11,7 +11,7 @@ const QUICK_CALL: Duration = Duration::from_micros(200);
 
 /// So was one on trial that has waited for nothing and computed for less than this: where cores are short, or many threads run
 /// an interpreter in turns, it may take longer. No call that computes for less overruns.
-const QUICK_COMPUTATION: Duration = Duration::from_micros(500);
+pub(crate) const QUICK_COMPUTATION: Duration = Duration::from_micros(500);
 
 /// Quick calls, in the main, before a dispatched route is tried inline again.
 const PROBATION_CALLS: u32 = 64;
@@ -23,8 +23,8 @@ const MAX_PROBATION_MS: u64 = PROBATION_MS << 8;
 /// The same for one whose calls overran because others' kept them from their turn; doubled up to an ordinary probation.
 const TURN_PROBATION_MS: u64 = 32;
 
-/// So many of these within [`HABIT_MS`] have it dispatched. A few are to be expected when a route is just inline again: what was
-/// handed over before still has its turns.
+/// More of these, each less than [`HABIT_MS`] behind the one before, have it dispatched. A few are to be expected when a route is
+/// just inline again: what was handed over before still has its turns.
 const MAX_TURN_WAITS: u32 = 8;
 
 /// Each time that a route has run inline for so long, one doubling is forgiven: what it did hours ago tells little. It is a

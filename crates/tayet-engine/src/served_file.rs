@@ -16,7 +16,8 @@ pub struct ServedFile {
 }
 
 impl Response {
-    /// A 200 with the whole of a file as its body and the media type of its name, sent by a worker straight from the page cache ([`Body::from_file`]).
+    /// A 200 with the whole of a file as its body and the media type of its name, sent by a worker straight from the page cache
+    /// ([`Body::from_file`]).
     ///
     /// # Errors
     ///

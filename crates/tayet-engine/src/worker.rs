@@ -282,7 +282,7 @@ impl Worker {
             return None;
         }
         let class = self.shared.class_of(&request);
-        trial::begin(class.is_on_trial(started.as_ms()));
+        trial::begin(pipe.is_none() && class.is_on_trial(started.as_ms()));
         let mut place = None;
         let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();
