@@ -4,7 +4,7 @@ from typing import BinaryIO, Literal
 from _typeshed.wsgi import WSGIApplication
 
 def give_back_memory() -> None:
-    """Gives the system back what is free in the C library's heap."""
+    """Gives the system back what loading needed and serving does not: free memory, and pages of programs."""
 
 def start_log(filter: str) -> None:
     """Logs to the standard error from here on, what ``filter`` (``info``, ``tayet_engine=debug``) lets pass."""

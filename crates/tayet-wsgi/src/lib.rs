@@ -15,13 +15,13 @@ mod descriptor;
 mod environ;
 mod file_wrapper;
 mod header_names;
-mod heap;
 mod inbox;
 mod input;
 mod iterable;
 mod listener;
 mod loan;
 mod log;
+mod memory;
 mod relay;
 mod reopening;
 mod response_head;
@@ -42,9 +42,9 @@ mod _tayet {
     #[pymodule_export]
     use crate::file_wrapper::FileWrapper;
     #[pymodule_export]
-    use crate::heap::give_back_memory;
-    #[pymodule_export]
     use crate::log::start_log;
+    #[pymodule_export]
+    use crate::memory::give_back_memory;
     #[pymodule_export]
     use crate::server::Server;
     #[pymodule_export]

@@ -28,8 +28,11 @@ const ALLOWED: &[(&str, &str)] = &[
         "a thread's state of the interpreter, for which PyO3 has nothing",
     ),
     ("crates/tayet-wsgi/src/descriptor.rs", "listening sockets that Python hands over by their number"),
-    ("crates/tayet-wsgi/src/heap.rs", "the C library's call by which free memory goes back to the system"),
     ("crates/tayet-wsgi/src/loan.rs", "a reference that a Python object may use for the time of a call"),
+    (
+        "crates/tayet-wsgi/src/memory.rs",
+        "the calls by which free memory, and pages of programs, go back to the system",
+    ),
     ("crates/tayet-wsgi/src/text.rs", "texts of ISO 8859-1, for which PyO3 has nothing"),
     ("crates/tayet-net/src/sys.rs", "system calls that no safe interface gives as they are needed"),
 ];
