@@ -438,6 +438,9 @@ impl Loop {
         let group = route.classes.group(head.path_bytes());
         let class = route.classes.of(group);
         let runs_here = stream.is_none() && self.runs_inline(class);
+        if runs_here {
+            class.begins_inline();
+        }
         let expected = if stream.is_none() { class.expected() } else { None };
         let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };

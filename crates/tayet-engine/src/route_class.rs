@@ -31,10 +31,14 @@ const MAX_TURN_WAITS: u32 = 8;
 /// little longer than the longest probation, so that a route which relapses as soon as it can stays where it got to.
 const FORGIVING_MS: u64 = 300_000;
 
-/// A call that computed for long is the route's habit if another one did so less than this before. A single one is no reason to
-/// have all others handed over: its loop is taken, and that is all. A handler's first call may load what it needs, and later ones
-/// may be there when an interpreter collects its garbage.
+/// A call that computed for long is the route's habit if another one did so less than this before, and fewer than
+/// [`HABIT_CALLS`] before. Otherwise it is no reason to have all others handed over: its loop is taken, and that is all. A
+/// handler's first call may load what it needs, later ones may be there when an interpreter collects its garbage, and where a
+/// virtual machine loses its core for a while, it is a thread's that seems to compute.
 const HABIT_MS: u64 = 1_000;
+
+/// With so many calls from one long one to the next, to hand all over would cost more than to have the loop taken now and then.
+const HABIT_CALLS: u32 = 64;
 
 /// Why a call lost its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +80,8 @@ pub(crate) struct RouteClass {
     /// Since when it runs inline again.
     inline_at_ms: AtomicU64,
     computations: Habit,
+    /// How many inline calls more that are less than [`HABIT_CALLS`] behind one that computed for long.
+    watched_calls: AtomicU32,
     turn_waits: Habit,
     takeovers: AtomicU64,
     /// What a dispatched call takes, about the median; 0 while none has been seen.
@@ -111,12 +117,20 @@ impl RouteClass {
         }
     }
 
+    /// A call begins on its loop. Where several loops count at the same time, some of the calls are missed.
+    pub(crate) fn begins_inline(&self) {
+        let left = self.watched_calls.load(Ordering::Relaxed);
+        if left > 0 {
+            self.watched_calls.store(left - 1, Ordering::Relaxed);
+        }
+    }
+
     /// A call overran and lost its loop.
     pub(crate) fn overran(&self, overrun: Overrun, now_ms: u64) {
         self.takeovers.fetch_add(1, Ordering::Relaxed);
         match overrun {
             Overrun::Blocked => self.dispatch(PROBATION_MS, MAX_PROBATION_MS, now_ms),
-            Overrun::Computed if self.computations.note(now_ms) > 1 => {
+            Overrun::Computed if self.computes_again(now_ms) => {
                 self.dispatch(PROBATION_MS, MAX_PROBATION_MS, now_ms);
             }
             Overrun::WaitedForTurn if self.turn_waits.note(now_ms) > MAX_TURN_WAITS => {
@@ -124,6 +138,11 @@ impl RouteClass {
             }
             Overrun::Computed | Overrun::WaitedForTurn => {}
         }
+    }
+
+    fn computes_again(&self, now_ms: u64) -> bool {
+        let is_soon = self.computations.note(now_ms) > 1;
+        self.watched_calls.swap(HABIT_CALLS, Ordering::Relaxed) > 0 && is_soon
     }
 
     /// Whether its probation is over, and the calls now show if it may run inline again.
@@ -293,6 +312,20 @@ mod tests {
         assert_eq!(class.takeovers(), 3);
         serve_quickly(&class, 2 * HABIT_MS + PROBATION_MS - 2);
         assert!(class.is_dispatched(), "too early");
+    }
+
+    #[test]
+    fn nor_is_it_one_with_many_others_in_between() {
+        let class = RouteClass::new(None);
+        let overruns_after = |calls| {
+            (0..calls).for_each(|_| class.begins_inline());
+            class.overran(Overrun::Computed, 0);
+            class.is_dispatched()
+        };
+        assert!(!overruns_after(1));
+        assert!(!overruns_after(HABIT_CALLS));
+        assert!(!overruns_after(10 * HABIT_CALLS));
+        assert!(overruns_after(HABIT_CALLS - 1));
     }
 
     #[test]

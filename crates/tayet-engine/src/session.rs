@@ -545,7 +545,9 @@ impl Loop {
         session.is_busy = true;
         let route = session.route;
         let channel = Arc::clone(&session.channel);
-        if self.runs_inline(&self.shared.routes[route.0 as usize].messages) {
+        let class = &self.shared.routes[route.0 as usize].messages;
+        if self.runs_inline(class) {
+            class.begins_inline();
             *self.due = Some(Due::Event(Handling { channel, event }));
             return Progress::Call;
         }
