@@ -333,11 +333,17 @@ class Supervisor:
             writers |= self._metrics.writers()
         # A worker that serves already must not be taken for one that a signal meets at its start: signals come last.
         readers |= {self._wake_reader: self._handle_signals}
-        readable, writable, _ = select.select(readers, writers, [], self._next_deadline())
-        for ready in readable:
-            readers[ready](ready)
-        for ready in writable:
-            writers[ready](ready)
+        # Not select(), which knows no descriptor beyond 1,023.
+        poll = select.poll()
+        for end in readers | writers:
+            poll.register(end, (select.POLLIN if end in readers else 0) | (select.POLLOUT if end in writers else 0))
+        seconds = self._next_deadline()
+        ready = dict(poll.poll(None if seconds is None else seconds * 1000))
+        for ends, other_event in ((readers, select.POLLOUT), (writers, select.POLLIN)):
+            for end, act in ends.items():
+                # An end or an error is for whoever looks.
+                if ready.get(_descriptor(end), 0) & ~other_event:
+                    act(end)
 
     def _handle_signals(self, _):
         handlers = self._handlers()
@@ -404,6 +410,10 @@ def _signal_name(number):
     from signal import Signals
 
     return Signals(number).name
+
+
+def _descriptor(end):
+    return end if isinstance(end, int) else end.fileno()
 
 
 def _kill(pid, number):

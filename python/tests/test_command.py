@@ -398,6 +398,17 @@ def test_a_server_keeps_out_of_memory_what_only_applications_may_need(command, d
     assert not loaded & {"argparse", "asyncio", "enum", "re", "selectors", "signal", "socket", "threading", "typing"}
 
 
+def test_more_descriptors_than_select_knows_are_no_hindrance(command, directory):
+    (directory / "sitecustomize.py").write_text(
+        "import os, resource\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+        "kept = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]\n"
+    )
+    started = command("served:app", "-b", "127.0.0.1:0", env={**os.environ, "PYTHONPATH": str(directory)})
+    assert started.client().get().text.startswith("version 1 of ")
+    assert started.stop() == 0
+
+
 def test_what_is_printed_is_a_configuration_file(directory):
     first = printed(directory, "-b", "unix:/tmp/a,127.0.0.1:1", "--max-rss", "5", "--reload")
     (directory / "again.toml").write_text("".join(f"{name} = {value}\n" for name, value in first.items()))
