@@ -21,12 +21,13 @@ use crate::worker;
 /// How soon the monitor looks again while a call is under way that it has seen, or something is queued. 1 ms.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// How soon it looks again while it sees nothing of that kind. 2 ms: at full load a look costs some 16 µs, most of that for the
-/// switch to its thread and back.
+/// How soon it looks again while it sees nothing of that kind, or only calls that are new to it where handlers seem never to block:
+/// a loop that is always in some call has many of these. 2 ms: at full load a look costs some 16 µs, most of that for the switch
+/// to its thread and back.
 const CALM_TICK: Duration = Duration::from_millis(2);
 
-/// The same where handlers seem never to block: once nothing has overrun or been queued in [`WARY_LOOKS`]. 4 ms: what the first call that does
-/// may cost the others of its loop.
+/// How soon it looks again while it sees no call at all where handlers seem never to block: once nothing has overrun or been
+/// queued in [`WARY_LOOKS`]. 4 ms: what the first call that does may cost the others of its loop.
 const QUIET_TICK: Duration = Duration::from_millis(4);
 
 /// Looks since a loop was taken, or a queue seen, after which the monitor looks less often: a second's.
@@ -131,7 +132,8 @@ impl Watch {
 #[derive(Clone, Copy)]
 struct Suspect {
     published: Published,
-    cpu_ns: u64,
+    /// The CPU time that its thread had had when it was seen for the second time: most calls never are, and to ask is dear.
+    cpu_ns: Option<u64>,
 }
 
 /// The monitor's thread, until the engine stops.
@@ -146,11 +148,14 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         if has_queue {
             quiet_looks = 0;
         }
-        let is_calm = suspects.iter().all(Option::is_none) && !has_queue && !is_pressing;
-        std::thread::sleep(match is_calm {
-            true if quiet_looks >= WARY_LOOKS => QUIET_TICK,
-            true => CALM_TICK,
-            false => TICK,
+        let is_quiet = quiet_looks >= WARY_LOOKS;
+        let is_suspicious = |suspect: &Suspect| suspect.cpu_ns.is_some() || !is_quiet;
+        std::thread::sleep(if has_queue || is_pressing || suspects.iter().flatten().any(is_suspicious) {
+            TICK
+        } else if is_quiet && suspects.iter().all(Option::is_none) {
+            QUIET_TICK
+        } else {
+            CALM_TICK
         });
         quiet_looks = quiet_looks.saturating_add(1);
         for (post, suspect) in monitor.posts.iter().zip(&mut suspects) {
@@ -183,26 +188,25 @@ fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<(Box<Loop>, Overr
         *suspect = None;
         return None;
     };
+    let Some(known) = suspect.as_mut().filter(|known| known.published == published) else {
+        *suspect = Some(Suspect { published, cpu_ns: None });
+        return None;
+    };
     let state = driving.activity.as_ref().and_then(|activity| activity.read().ok());
-    match suspect {
-        Some(known) if known.published == published => {
-            let is_blocked = state.is_none_or(|state| state.is_blocked);
-            let has_computed =
-                state.is_some_and(|state| state.cpu_ns.saturating_sub(known.cpu_ns) >= MIN_CPU_NS);
-            if !is_blocked && !has_computed {
-                return None;
-            }
-            *suspect = None;
-            let overrun = match &driving.place {
-                Some(place) if place.is_waiting() => Overrun::WaitedForTurn,
-                _ if is_blocked => Overrun::Blocked,
-                _ => Overrun::Computed,
-            };
-            Some((driving.slot.take(published)?, overrun))
-        }
-        _ => {
-            *suspect = Some(Suspect { published, cpu_ns: state.map_or(0, |state| state.cpu_ns) });
-            None
+    let is_blocked = state.is_none_or(|state| state.is_blocked);
+    if let Some(state) = state
+        && !is_blocked
+    {
+        let before_ns = *known.cpu_ns.get_or_insert(state.cpu_ns);
+        if state.cpu_ns.saturating_sub(before_ns) < MIN_CPU_NS {
+            return None;
         }
     }
+    *suspect = None;
+    let overrun = match &driving.place {
+        Some(place) if place.is_waiting() => Overrun::WaitedForTurn,
+        _ if is_blocked => Overrun::Blocked,
+        _ => Overrun::Computed,
+    };
+    Some((driving.slot.take(published)?, overrun))
 }
