@@ -11,7 +11,7 @@ use super::client::Connection;
 use super::contestant::Contestant;
 use super::launch::Launch;
 use super::programs::Programs;
-use super::server::Server;
+use super::server::{Server, last_line};
 use crate::workspace::Workspace;
 
 /// Connections that take turns, so that a poll may find several of them ready.
@@ -84,8 +84,9 @@ fn profile(
     if file.exists() {
         fs::remove_file(&file)?;
     }
+    let log = launch.log.clone();
     let server = Server::start_within(launch, path, START_LIMIT)?;
-    work(&server)?;
+    work(&server).with_context(|| last_line(&log))?;
     server.end_within(END_LIMIT)?;
     let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     parse(&text)

@@ -166,7 +166,7 @@ fn is_checked_by_its_load(path: &str) -> bool {
     path == "/ws" || path.starts_with("/ws/") || path == "/upload" || path == "/files/"
 }
 
-fn last_line(log: &Path) -> String {
+pub(super) fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     match text.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("its last words: {line}"),
