@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use flate2::read::GzDecoder;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Deserialize;
 
 use super::background::Background;
@@ -112,15 +112,20 @@ impl Server {
         Ok(())
     }
 
-    /// A server that is killed cannot tell its workers to end, so they are killed with it.
+    /// Not every server tells its workers to end, and one that is killed cannot, so those that are left are killed.
     fn end(&mut self) -> anyhow::Result<()> {
-        if self.process.ends_when_asked()? {
+        if self.process.ended()?.is_some() {
             return Ok(());
         }
+        let mut family = Vec::new();
         for pid in self.processes()? {
             let pid = Pid::from_raw(i32::try_from(pid)?).context("a process id is not 0")?;
             // One that has ended since the list was made needs no signal.
-            let _ = kill_process(pid, Signal::KILL);
+            family.extend(pidfd_open(pid, PidfdFlags::empty()));
+        }
+        self.process.ends_when_asked()?;
+        for process in family {
+            let _ = pidfd_send_signal(process, Signal::KILL);
         }
         Ok(())
     }
