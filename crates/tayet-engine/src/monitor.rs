@@ -27,7 +27,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 const CALM_TICK: Duration = Duration::from_millis(2);
 
 /// How soon it looks again while it sees no call at all where handlers seem never to block: once nothing has overrun or been
-/// queued in [`WARY_LOOKS`]. 4 ms: what the first call that does may cost the others of its loop.
+/// queued in [`WARY_LOOKS`]. 4 ms: with the [`CALM_TICK`] that follows, what the first call that does may cost the others of its
+/// loop.
 const QUIET_TICK: Duration = Duration::from_millis(4);
 
 /// Looks since a loop was taken, or a queue seen, after which the monitor looks less often: a second's.

@@ -33,8 +33,8 @@ const FORGIVING_MS: u64 = 300_000;
 
 /// A call that computed for long is the route's habit if another one did so less than this before, and fewer than
 /// [`HABIT_CALLS`] before. Otherwise it is no reason to have all others handed over: its loop is taken, and that is all. A
-/// handler's first call may load what it needs, later ones may be there when an interpreter collects its garbage, and where a
-/// virtual machine loses its core for a while, it is a thread's that seems to compute.
+/// handler's first call may load what it needs, later ones may be there when an interpreter collects its garbage, and while a
+/// virtual machine has lost a core, whichever thread was on it seems to compute.
 const HABIT_MS: u64 = 1_000;
 
 /// With so many calls from one long one to the next, to hand all over would cost more than to have the loop taken now and then.

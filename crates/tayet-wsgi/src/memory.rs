@@ -30,14 +30,15 @@ fn trim() {}
 
 /// Unmaps the pages of files that this process only reads, for the kernel to map them again one by one.
 fn let_go_of_program() -> io::Result<()> {
-    let mappings = unchanged_mappings(BufReader::new(fs::File::open("/proc/self/smaps")?))?;
     if fs::read_dir("/proc/self/task")?.count() != 1 {
         // Another thread may put something else in their place at any time.
         return Ok(());
     }
+    let mappings = unchanged_mappings(BufReader::new(fs::File::open("/proc/self/smaps")?))?;
     for Mapping { start, end } in mappings {
         // SAFETY: the mapping is private, has never been written to and cannot be, so that every page of it is as it is in its
-        // file, from where the kernel takes it again. It is still there: this is the process's only thread.
+        // file, from where the kernel takes it again. It is still there: before it was looked up, this was already the
+        // process's only thread.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
     }
     Ok(())
