@@ -16,6 +16,10 @@ pub(crate) const QUICK_COMPUTATION: Duration = Duration::from_micros(500);
 /// Quick calls, in the main, before a dispatched route is tried inline again.
 const PROBATION_CALLS: u32 = 64;
 
+/// While none of a dispatched route's calls is quick, one in so many is measured: a reading costs system calls, and most
+/// routes that block go on to do so.
+const CALLS_PER_SAMPLE: u32 = 16;
+
 /// How long a route is dispatched at least; doubled each time that it comes back, up to the maximum.
 const PROBATION_MS: u64 = 1_000;
 const MAX_PROBATION_MS: u64 = PROBATION_MS << 8;
@@ -74,6 +78,8 @@ pub(crate) struct RouteClass {
     pin: Option<Pin>,
     is_dispatched: AtomicBool,
     quick_streak: AtomicU32,
+    /// How many calls are not measured before the next sample.
+    unsampled_calls: AtomicU32,
     /// How long it is dispatched, or was last, at least.
     probation_ms: AtomicU64,
     dispatched_at_ms: AtomicU64,
@@ -145,10 +151,17 @@ impl RouteClass {
         self.watched_calls.swap(HABIT_CALLS, Ordering::Relaxed) > 0 && is_soon
     }
 
-    /// Whether its probation is over, and the calls now show if it may run inline again.
-    pub(crate) fn is_on_trial(&self, now_ms: u64) -> bool {
-        let served_ms = now_ms.saturating_sub(self.dispatched_at_ms.load(Ordering::Relaxed));
-        self.pin.is_none() && self.is_dispatched() && served_ms >= self.probation_ms.load(Ordering::Relaxed)
+    /// A call begins on a worker: whether what it uses of its thread is to be measured.
+    pub(crate) fn begins_dispatched(&self, now_ms: u64) -> bool {
+        if !self.is_on_trial(now_ms) {
+            return false;
+        }
+        if self.quick_streak.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        let left = self.unsampled_calls.load(Ordering::Relaxed);
+        self.unsampled_calls.store(left.checked_sub(1).unwrap_or(CALLS_PER_SAMPLE - 1), Ordering::Relaxed);
+        left == 0
     }
 
     /// A call came to its end on a worker.
@@ -159,7 +172,10 @@ impl RouteClass {
         }
         let streak = self.quick_streak.load(Ordering::Relaxed);
         if !was_quick(ran) {
-            self.quick_streak.store(streak / 2, Ordering::Relaxed);
+            // Of one on trial that was not measured, nobody knows.
+            if ran.used.is_some() || !self.is_on_trial(now_ms) {
+                self.quick_streak.store(streak / 2, Ordering::Relaxed);
+            }
             return;
         }
         self.quick_streak.store(streak + 1, Ordering::Relaxed);
@@ -167,6 +183,12 @@ impl RouteClass {
             self.inline_at_ms.store(now_ms, Ordering::Relaxed);
             self.is_dispatched.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// Whether its probation is over, and the calls now show if it may run inline again.
+    fn is_on_trial(&self, now_ms: u64) -> bool {
+        let served_ms = now_ms.saturating_sub(self.dispatched_at_ms.load(Ordering::Relaxed));
+        self.pin.is_none() && self.is_dispatched() && served_ms >= self.probation_ms.load(Ordering::Relaxed)
     }
 
     fn note_median(&self, took: Duration) {
@@ -212,6 +234,11 @@ mod tests {
 
     fn ran(took: Duration) -> Ran {
         Ran { took, used: None }
+    }
+
+    /// One that was measured, and has blocked.
+    fn blocked() -> Ran {
+        Ran { took: SLOW, used: Some(ThreadUsage { cpu: QUICK, waits: 1 }) }
     }
 
     fn serve_quickly(class: &RouteClass, now_ms: u64) {
@@ -280,9 +307,36 @@ mod tests {
         class.overran(Overrun::Blocked, 0);
         for _ in 0..1_000 {
             class.ran_dispatched(ran(QUICK), 100_000);
-            class.ran_dispatched(ran(SLOW), 100_000);
+            class.ran_dispatched(blocked(), 100_000);
         }
         assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn slow_calls_during_its_probation_count_without_being_measured() {
+        let class = RouteClass::new(None);
+        class.overran(Overrun::Blocked, 0);
+        for _ in 0..PROBATION_CALLS {
+            class.ran_dispatched(ran(QUICK), PROBATION_MS - 1);
+            class.ran_dispatched(ran(SLOW), PROBATION_MS - 1);
+        }
+        class.ran_dispatched(ran(QUICK), PROBATION_MS);
+        assert!(class.is_dispatched());
+    }
+
+    #[test]
+    fn on_trial_one_call_in_some_is_measured_and_all_once_one_was_quick() {
+        let class = RouteClass::new(None);
+        class.overran(Overrun::Blocked, 0);
+        assert!(!class.begins_dispatched(PROBATION_MS - 1));
+        let measured_of = |calls: u32| (0..calls).filter(|_| class.begins_dispatched(PROBATION_MS)).count();
+        class.ran_dispatched(blocked(), PROBATION_MS);
+        assert_eq!(measured_of(10 * CALLS_PER_SAMPLE), 10);
+        class.ran_dispatched(ran(QUICK), PROBATION_MS);
+        class.ran_dispatched(ran(SLOW), PROBATION_MS);
+        assert_eq!(measured_of(100), 100, "one that was not measured says nothing");
+        class.ran_dispatched(blocked(), PROBATION_MS);
+        assert_eq!(measured_of(CALLS_PER_SAMPLE), 1);
     }
 
     #[test]
@@ -291,7 +345,6 @@ mod tests {
         let is_released_after = |ran: Ran| {
             let class = RouteClass::new(None);
             class.overran(Overrun::Blocked, 0);
-            assert!(!class.is_on_trial(PROBATION_MS - 1) && class.is_on_trial(PROBATION_MS));
             (0..PROBATION_CALLS).for_each(|_| class.ran_dispatched(ran, PROBATION_MS));
             !class.is_dispatched()
         };

@@ -13,14 +13,14 @@ use tayet_net::ThreadUsage;
 pub(crate) struct Ran {
     /// On the clock.
     pub(crate) took: Duration,
-    /// Behind its last wait for a turn; `None` unless it was on trial.
+    /// Behind its last wait for a turn; `None` unless it was measured.
     pub(crate) used: Option<ThreadUsage>,
 }
 
-/// A call begins on this thread.
-pub(crate) fn begin(is_on_trial: bool) {
+/// A call begins on this thread, and is to be measured or not.
+pub(crate) fn begin(is_measured: bool) {
     EXCUSED.set(Duration::ZERO);
-    SINCE.set(is_on_trial.then(ThreadUsage::of_current));
+    SINCE.set(is_measured.then(ThreadUsage::of_current));
 }
 
 /// The call has come to its end and took so long.
@@ -49,13 +49,13 @@ mod tests {
     const WAIT: Duration = Duration::from_millis(2);
 
     #[test]
-    fn a_call_that_is_not_on_trial_is_not_measured() {
+    fn a_call_that_is_not_to_be_measured_is_not() {
         begin(false);
         assert_eq!(end(WAIT).used, None);
     }
 
     #[test]
-    fn a_call_on_trial_answers_for_what_it_waited() {
+    fn a_measured_call_answers_for_what_it_waited() {
         begin(true);
         std::thread::sleep(WAIT);
         let ran = end(WAIT);

@@ -282,7 +282,7 @@ impl Worker {
             return None;
         }
         let class = self.shared.class_of(&request);
-        trial::begin(pipe.is_none() && class.is_on_trial(started.as_ms()));
+        trial::begin(pipe.is_none() && class.begins_dispatched(started.as_ms()));
         let mut place = None;
         let response = self.shared.handle(&mut request, &mut place);
         let now = self.shared.clock.now();
@@ -372,7 +372,7 @@ impl Worker {
         let mut started = self.shared.clock.now();
         let waited_ns = started.ns_since(queued_at);
         for event in events {
-            trial::begin(class.is_on_trial(started.as_ms()));
+            trial::begin(class.begins_dispatched(started.as_ms()));
             Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
             let now = self.shared.clock.now();
             class.ran_dispatched(trial::end(now.since(started)), now.as_ms());

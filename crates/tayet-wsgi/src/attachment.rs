@@ -5,18 +5,19 @@
 //! forget all that. So a thread's first call makes one that stays until the thread ends; later calls only take and leave
 //! the GIL.
 //!
-//! Threads that wait for the GIL each ask its holder every 5 ms to let it go. With many of them, that is all that happens. So
-//! those that come to it from here wait at a door, through which one at a time goes to wait for the GIL itself.
+//! Who comes to the GIL from here goes through a [`Door`] first.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use tayet::Turn;
+
+use crate::door::{Door, Passage};
 
 /// Calls `f` attached to the interpreter. Waits for the GIL, where there is one; that others have it is not held against the
 /// application.
@@ -63,8 +64,9 @@ thread_local! {
     static ATTACHMENT: Attachment = Attachment::new();
 }
 
-/// Held by the one thread that waits for the GIL.
-static DOOR: Mutex<()> = Mutex::new(());
+/// How many threads wait for the GIL at once, beside those that Python itself has wait for it.
+const MAX_WAITING_FOR_GIL: usize = 8;
+static DOOR: Door = Door::new(MAX_WAITING_FOR_GIL);
 /// Whether the interpreter has one.
 static HAS_GIL: AtomicBool = AtomicBool::new(true);
 /// Servers that run in this process. Their threads are not told apart.
@@ -75,16 +77,15 @@ static CHANGED: Condvar = Condvar::new();
 
 /// A thread's wait for the GIL, until it is dropped.
 struct Queue {
-    _door: Option<MutexGuard<'static, ()>>,
+    _passage: Option<Passage<'static>>,
     _turn: Turn,
 }
 
 impl Queue {
     fn join() -> Self {
         let turn = Turn::wait();
-        let has_door = HAS_GIL.load(Ordering::Relaxed);
-        let door = has_door.then(|| DOOR.lock().unwrap_or_else(PoisonError::into_inner));
-        Self { _door: door, _turn: turn }
+        let passage = HAS_GIL.load(Ordering::Relaxed).then(|| DOOR.enter());
+        Self { _passage: passage, _turn: turn }
     }
 }
 

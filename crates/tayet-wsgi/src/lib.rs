@@ -12,6 +12,7 @@
 mod application;
 mod attachment;
 mod descriptor;
+mod door;
 mod environ;
 mod file_wrapper;
 mod header_names;
