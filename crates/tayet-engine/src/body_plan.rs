@@ -86,6 +86,7 @@ mod tests {
             max_body_bytes: 1_000,
             timeout_ms: None,
             has_bulkhead: false,
+            takes_turns: false,
         }
     }
 

@@ -285,6 +285,7 @@ fn route_state(route: Route, limits: &Limits) -> RouteState {
         max_body_bytes: route.max_body_bytes.unwrap_or(limits.max_body_bytes),
         timeout_ms: route.timeout_ms,
         has_bulkhead,
+        takes_turns: route.takes_turns,
     }
 }
 

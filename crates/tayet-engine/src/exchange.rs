@@ -452,7 +452,7 @@ impl Loop {
             Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
         let peer = connection.peer.lend();
         let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
-        let has_bulkhead = route.has_bulkhead;
+        let (has_bulkhead, takes_turns) = (route.has_bulkhead, route.takes_turns);
         let interims =
             if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
         if needs_deadline {
@@ -481,6 +481,7 @@ impl Loop {
             expected,
             timeout_at_ms,
             has_bulkhead,
+            takes_turns,
         });
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token, Bytes::new()) {

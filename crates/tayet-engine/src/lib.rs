@@ -34,6 +34,7 @@ mod handling;
 mod held;
 mod home;
 mod interim;
+mod kept;
 mod limits;
 mod mailbox;
 #[cfg(not(loom))]
@@ -72,6 +73,7 @@ mod sync;
 mod topics;
 mod trial;
 mod turn;
+mod turn_queue;
 mod web_socket;
 mod worker;
 

@@ -36,6 +36,7 @@ impl Job {
             expected,
             timeout_at_ms: None,
             has_bulkhead: false,
+            takes_turns: false,
         };
         Self(worker::Job::Call(Box::new(call)))
     }
@@ -79,7 +80,7 @@ pub struct Worker<'a> {
 impl Worker<'_> {
     /// Waits for a job; `None` when there will be no more.
     pub fn next(&self) -> Option<Job> {
-        match self.pool.next(&self.seat)? {
+        match self.pool.next(&self.seat, false)? {
             Assignment::Run(job) => Some(Job(job)),
             Assignment::Drive(_) => unreachable!("nobody hands over a loop here"),
         }

@@ -15,7 +15,7 @@ use crate::event_loop::Loop;
 use crate::pool_size::Size;
 use crate::seat::Seat;
 use crate::sync::{Mutex, MutexGuard, lock};
-use crate::turn::TurnQueue;
+use crate::turn_queue::TurnQueue;
 use crate::worker::{Job, workers_for};
 
 /// What a thread of the pool is to do next.
@@ -34,7 +34,7 @@ pub(crate) struct Pool {
     /// Whether a loop may run a handler itself: someone stands by to go on with the loop, or can be had.
     may_run_inline: AtomicBool,
     /// Its threads that wait for what one of them at a time can have.
-    turns: Arc<TurnQueue>,
+    turns: TurnQueue,
 }
 
 #[derive(Default)]
@@ -87,18 +87,13 @@ impl Pool {
             queue_capacity,
             idle_timeout,
             may_run_inline: AtomicBool::new(matches!(size, Size::Elastic { .. })),
-            turns: Arc::default(),
+            turns: TurnQueue::default(),
         }
     }
 
     pub(crate) fn with_bulkheads(self, bulkheads: Bulkheads) -> Self {
         self.lock().bulkheads = bulkheads;
         self
-    }
-
-    /// The calling thread's waits for its turn count as those of this pool.
-    pub(crate) fn count_turns(&self) {
-        self.turns.join();
     }
 
     /// Counts threads in that are about to join.
@@ -129,12 +124,13 @@ impl Pool {
     /// how many threads must be started now, since there are none to wait for.
     pub(crate) fn dispatch(&self, jobs: &mut Vec<Job>) -> usize {
         let mut state = self.lock();
-        // With a queue and idle workers, one of the others is on its way to it.
-        let is_served = !state.queue.is_empty();
+        // With a queue and idle workers, one of the others is on its way to it. Calls that take turns wait for theirs.
+        let is_served = state.queue.len() > self.turns.queued();
         let (taken, left) = self.admit(&state, jobs);
         *jobs = left;
         let taken = state.bulkheads.admit(taken);
-        let workers = workers_for(&taken);
+        let workers = workers_for(&taken, self.turns.room());
+        self.turns.note_queued(taken.iter().filter(|job| job.takes_turns()).count());
         state.queue.extend(taken);
         let missing = if state.idle.is_empty() { self.recruit_at_once(&mut state, workers) } else { 0 };
         let woken = state.wake(workers - usize::from(is_served && workers > 0));
@@ -168,8 +164,11 @@ impl Pool {
     /// that was woken or started and waits for a core.
     pub(crate) fn grow(&self, waiting_since: Moment) -> usize {
         let mut state = self.lock();
-        let has_waited = |job: &&Job| self.turns.is_empty() && job.queued_at() <= waiting_since;
-        let waited = state.queue.iter().take_while(has_waited).count().saturating_sub(state.coming);
+        let is_turn_awaited = self.turns.is_awaited();
+        let has_waited = |job: &&Job| job.queued_at() <= waiting_since;
+        let is_stuck = |job: &&Job| !(is_turn_awaited && job.takes_turns());
+        let waited = state.queue.iter().take_while(has_waited).filter(is_stuck).count();
+        let waited = waited.saturating_sub(state.coming);
         let woken = state.wake(waited);
         let missing = self.grow_by(&mut state, waited - woken.len());
         drop(state);
@@ -193,8 +192,9 @@ impl Pool {
         missing
     }
 
-    /// A thread of the pool: waits for something to do. `None` when it is to end.
-    pub(crate) fn next(&self, seat: &Arc<Seat>) -> Option<Assignment> {
+    /// A thread of the pool: waits for something to do. `None` when it is to end. One that lets others have their turn leaves calls
+    /// that take turns to them, until it is woken.
+    pub(crate) fn next(&self, seat: &Arc<Seat>, mut lets_others: bool) -> Option<Assignment> {
         let mut state = self.lock();
         loop {
             if let Some(the_loop) = state.loops.pop_front() {
@@ -202,7 +202,7 @@ impl Pool {
                 return Some(Assignment::Drive(the_loop));
             }
             if self.may_take_job(&state)
-                && let Some(job) = state.queue.pop_front()
+                && let Some(job) = self.choose(&mut state, lets_others)
             {
                 return Some(Assignment::Run(job));
             }
@@ -215,6 +215,7 @@ impl Pool {
             drop(state);
             let parked_at = Moment::now();
             std::thread::park_timeout(self.idle_timeout);
+            lets_others = false;
             state = self.lock();
             if seat.is_parked.swap(false, Ordering::Relaxed) {
                 // Nobody chose it: it aged, or a wake-up came late that was meant for an earlier rest.
@@ -231,6 +232,13 @@ impl Pool {
         }
     }
 
+    /// What comes next, if it is a call of this route.
+    pub(crate) fn next_of(&self, route: RouteId) -> Option<Job> {
+        let mut state = self.lock();
+        let is_next = state.loops.is_empty() && state.queue.front().is_some_and(|job| job.calls(route));
+        (is_next && self.may_take_job(&state)).then(|| self.take(&mut state, 0)).flatten()
+    }
+
     /// A call of a route with a bulkhead has come to its end on the calling thread. Returns the call that the thread is to go on
     /// with; where there is other work for it, what waits behind the bulkhead comes after that.
     pub(crate) fn leave(&self, route: RouteId) -> Option<Job> {
@@ -239,6 +247,7 @@ impl Pool {
         if state.queue.is_empty() && state.loops.is_empty() && self.may_take_job(&state) {
             return Some(next);
         }
+        self.turns.note_queued(usize::from(next.takes_turns()));
         state.queue.push_back(next);
         None
     }
@@ -273,6 +282,18 @@ impl Pool {
         Census { threads: state.threads, busy: state.threads.saturating_sub(parked), queued: state.queued() }
     }
 
+    /// A thread has got its turn, and another may come to wait for the next.
+    pub(crate) fn call_next_in_turn(&self) {
+        let mut state = self.lock();
+        let woken = state.wake(self.turns.queued().min(1));
+        drop(state);
+        woken.iter().for_each(|seat| seat.thread.unpark());
+    }
+
+    pub(crate) fn turns(&self) -> &TurnQueue {
+        &self.turns
+    }
+
     pub(crate) fn has_queue(&self) -> bool {
         !self.lock().queue.is_empty()
     }
@@ -290,6 +311,27 @@ impl Pool {
             room = room.saturating_sub(1);
             is_taken
         })
+    }
+
+    /// Takes what waits longest, but rather what takes no turns where threads enough wait for theirs. A thread that lets others
+    /// have theirs takes nothing else as long as one waits.
+    fn choose(&self, state: &mut State, lets_others: bool) -> Option<Job> {
+        let lets_others = lets_others && self.turns.is_awaited() && !state.is_stopping;
+        let at = if lets_others || self.turns.room() == 0 {
+            let has_others = state.queue.len() > self.turns.queued();
+            has_others.then(|| state.queue.iter().position(|job| !job.takes_turns())).flatten()
+        } else {
+            Some(0)
+        };
+        if at.is_none() && lets_others { None } else { self.take(state, at.unwrap_or(0)) }
+    }
+
+    fn take(&self, state: &mut State, at: usize) -> Option<Job> {
+        let job = state.queue.remove(at)?;
+        if job.takes_turns() {
+            self.turns.note_taken();
+        }
+        Some(job)
     }
 
     /// Whether a job may be taken, or this thread is needed to stand by.
@@ -327,7 +369,7 @@ impl Pool {
         let Size::Elastic { standby, eager, .. } = self.size else { return 0 };
         if eager {
             // Each of those that are starting will take one.
-            let waiting = workers_for(state.queue.make_contiguous());
+            let waiting = workers_for(state.queue.make_contiguous(), self.turns.room());
             return self.recruit(state, waiting.saturating_sub(state.starting));
         }
         let workers = state.threads.saturating_sub(state.driving + standby);
@@ -361,6 +403,7 @@ mod tests {
     use super::*;
     use crate::answer::Asked;
     use crate::engine::share;
+    use crate::turn_queue::MAX_AWAITED;
     use crate::worker::Call;
     use crate::{EngineConfig, Head, Match, Request, Response, Route, Service};
 
@@ -383,6 +426,7 @@ mod tests {
             expected: None,
             timeout_at_ms: None,
             has_bulkhead: false,
+            takes_turns: false,
         }))
     }
 
@@ -419,7 +463,7 @@ mod tests {
         std::thread::spawn(move || {
             let seat = Seat::of_current();
             first(&pool);
-            while let Some(assignment) = pool.next(&seat) {
+            while let Some(assignment) = pool.next(&seat, false) {
                 match assignment {
                     Assignment::Run(job) => work(number_of(&job)),
                     Assignment::Drive(_) => pool.leave_loop(),
@@ -537,15 +581,79 @@ mod tests {
         assert_eq!(grown, [5, 7, 14, 28]);
     }
 
+    /// Of a route whose calls take turns.
+    fn turn_job(number: usize) -> Job {
+        let Job::Call(call) = job(number) else { unreachable!("it makes calls") };
+        Job::Call(Box::new(Call { takes_turns: true, ..*call }))
+    }
+
     #[test]
-    fn while_a_thread_waits_for_its_turn_the_pool_does_not_grow() {
-        let pool = pool(Size::Elastic { max: 5, standby: 0, eager: false });
-        pool.count_turns();
-        assert_eq!(dispatch(&pool, [0, 1, 2]), 1);
-        let turn = crate::Turn::wait();
+    fn while_a_thread_waits_for_its_turn_the_pool_does_not_grow_for_calls_that_would_wait_too() {
+        let pool = pool(Size::Elastic { max: 9, standby: 0, eager: false });
+        assert_eq!(pool.dispatch(&mut (0..3).map(turn_job).collect()), 1);
+        pool.turns.begin_wait();
         assert_eq!(pool.grow(Moment::now()), 0);
-        drop(turn);
-        assert_eq!(pool.grow(Moment::now()), 2);
+        dispatch(&pool, [3, 4]);
+        assert_eq!(pool.grow(Moment::now()), 1, "one is starting");
+        pool.turns.end_wait();
+        assert_eq!(pool.grow(Moment::now()), 3);
+    }
+
+    #[test]
+    fn calls_that_take_turns_wake_some_workers_and_each_turn_one_more() {
+        let pool = pool(Size::Fixed { workers: 9 });
+        (0..9).for_each(|_| _ = pool.park_in(&mut pool.lock(), &Seat::of_current()));
+        let idle = || pool.lock().idle.len();
+        pool.dispatch(&mut (0..20).map(turn_job).collect());
+        assert_eq!(idle(), 9 - MAX_AWAITED);
+        (0..MAX_AWAITED).for_each(|_| pool.turns.begin_wait());
+        pool.dispatch(&mut vec![turn_job(20)]);
+        assert_eq!(idle(), 9 - MAX_AWAITED, "threads enough wait");
+        dispatch(&pool, [21]);
+        assert_eq!(idle(), 9 - MAX_AWAITED - 1, "it would not wait for them");
+        pool.call_next_in_turn();
+        assert_eq!(idle(), 9 - MAX_AWAITED - 2);
+    }
+
+    #[test]
+    fn where_threads_enough_wait_for_their_turn_other_work_comes_first() {
+        let pool = pool(Size::Fixed { workers: 9 });
+        let next = || match pool.next(&Seat::of_current(), false) {
+            Some(Assignment::Run(job)) => number_of(&job),
+            _ => panic!("there are jobs only"),
+        };
+        pool.dispatch(&mut vec![turn_job(0), turn_job(1), job(2), turn_job(3), job(4)]);
+        assert_eq!(next(), 0);
+        (0..MAX_AWAITED).for_each(|_| pool.turns.begin_wait());
+        assert_eq!([next(), next(), next()], [2, 4, 1]);
+        pool.turns.end_wait();
+        assert_eq!((next(), pool.turns.queued()), (3, 0));
+    }
+
+    #[test]
+    fn who_has_had_its_share_of_turns_leaves_those_calls_while_others_wait() {
+        let pool = pool(Size::Fixed { workers: 9 });
+        pool.dispatch(&mut vec![turn_job(0), job(1), turn_job(2)]);
+        pool.turns.begin_wait();
+        let choose = || pool.choose(&mut pool.lock(), true).map(|job| number_of(&job));
+        assert_eq!([choose(), choose()], [Some(1), None]);
+        pool.turns.end_wait();
+        assert_eq!(choose(), Some(0));
+        pool.turns.begin_wait();
+        pool.stop();
+        assert_eq!(choose(), Some(2));
+    }
+
+    #[test]
+    fn what_a_thread_has_kept_is_for_the_next_call_if_it_is_of_that_route() {
+        let pool = pool(Size::Fixed { workers: 9 });
+        let of = |route| pool.next_of(RouteId(route)).map(|job| number_of(&job));
+        assert_eq!(of(0), None);
+        pool.dispatch(&mut vec![turn_job(0), turn_job(1)]);
+        assert_eq!((of(1), of(0)), (None, Some(0)));
+        pool.begin_loop();
+        pool.drive(any_loop());
+        assert_eq!(of(0), None, "a loop comes first");
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Route {
     pub max_body_bytes: Option<usize>,
     /// Most calls of its handler that run at the same time; others wait, without a thread. It then never runs on a loop.
     pub concurrency_limit: Option<usize>,
+    /// Whether its calls take turns at something that one of them has at a time ([`Turn`](crate::Turn)): it is then worth
+    /// waking a few workers for them, and no more.
+    pub takes_turns: bool,
     /// After this many milliseconds the client gets a 503 in place of the handler's answer. `None` waits for the handler.
     pub timeout_ms: Option<u64>,
 }

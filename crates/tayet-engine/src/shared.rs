@@ -15,6 +15,8 @@ use crate::pool::Pool;
 use crate::route_class::RouteClass;
 use crate::route_classes::RouteClasses;
 use crate::sync::{Condvar, Mutex, lock};
+use crate::turn::TurnTakers;
+use crate::turn_queue::TurnQueue;
 use crate::{BodyUse, ExecutionModel, Limits, RouteId, Service, WebSocketOptions};
 
 /// The engine's common ground: set up once, then read by all.
@@ -57,6 +59,8 @@ pub(crate) struct RouteState {
     pub(crate) timeout_ms: Option<u64>,
     /// Whether its calls may have to wait for each other.
     pub(crate) has_bulkhead: bool,
+    /// Whether they take turns at something.
+    pub(crate) takes_turns: bool,
 }
 
 impl Shared {
@@ -76,6 +80,16 @@ impl Shared {
 
     pub(crate) fn is_shutting_down(&self) -> bool {
         self.is_shutting_down.load(Ordering::Relaxed)
+    }
+}
+
+impl TurnTakers for Shared {
+    fn turns(&self) -> &TurnQueue {
+        self.pool.turns()
+    }
+
+    fn call_next(&self) {
+        self.pool.call_next_in_turn();
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::trial;
+use crate::turn_queue::TurnQueue;
+use crate::{kept, trial};
 
 /// A handler's wait for what only one thread at a time can have, such as an interpreter's lock: from [`Turn::wait`] until it
 /// is dropped.
@@ -39,70 +40,115 @@ pub struct Turn {
 impl Turn {
     /// The calling thread begins to wait.
     pub fn wait() -> Self {
-        tell(|place| place.begin_wait());
+        tell(Member::begin_wait);
         Self { asked: Instant::now() }
+    }
+
+    /// At its end a handler may keep what it had its turn for, where a call waits for a worker: the next call, if it is of the same
+    /// route, has it at once ([`Turn::take_kept`]), and nobody must be woken for it. Until then a short answer is sent, no more.
+    ///
+    /// `false` where it is not to be kept: nothing waits, it has been kept for 2 ms of CPU time, or this is a loop's thread. If it
+    /// is, `give_back` is called on this thread as soon as that does something else.
+    ///
+    /// Middleware around the handler has it until then, too, and should not wait for anything.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tayet_engine::Turn;
+    ///
+    /// # fn take_lock() {}
+    /// # fn leave_lock() {}
+    /// # fn interpret() {}
+    /// fn handler() {
+    ///     if !Turn::take_kept() {
+    ///         let turn = Turn::wait();
+    ///         take_lock();
+    ///         drop(turn);
+    ///     }
+    ///     interpret();
+    ///     if !Turn::keep(leave_lock) {
+    ///         leave_lock();
+    ///     }
+    /// }
+    /// # handler();
+    /// ```
+    pub fn keep(give_back: fn()) -> bool {
+        MEMBER.with(|own| own.get().is_some_and(|member| member.pool.turns().queued() > 0))
+            && kept::keep(give_back)
+    }
+
+    /// At its beginning a handler asks whether the call before has kept what it would wait for. If so, it is this call's.
+    #[must_use]
+    pub fn take_kept() -> bool {
+        kept::take()
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        tell(|place| place.end_wait());
+        tell(Member::end_wait);
         trial::excuse(self.asked.elapsed());
     }
 }
 
-/// How many threads of a pool wait for their turn.
+/// Whose threads take turns.
+pub(crate) trait TurnTakers: Send + Sync {
+    fn turns(&self) -> &TurnQueue;
+
+    /// One has got its turn while calls wait for a thread.
+    fn call_next(&self);
+}
+
+/// The calling thread, which must be new, is one of these.
+pub(crate) fn join(pool: Arc<dyn TurnTakers>) {
+    let member = Member { pool, place: Arc::default() };
+    assert!(MEMBER.with(|own| own.set(member)).is_ok(), "a thread belongs to one pool");
+}
+
+/// A thread's part in what its pool knows of turns.
+struct Member {
+    pool: Arc<dyn TurnTakers>,
+    place: Arc<TurnPlace>,
+}
+
+impl Member {
+    fn begin_wait(&self) {
+        self.pool.turns().begin_wait();
+        self.place.is_waiting.store(true, Ordering::Relaxed);
+    }
+
+    fn end_wait(&self) {
+        self.place.is_waiting.store(false, Ordering::Relaxed);
+        if self.pool.turns().end_wait() {
+            self.pool.call_next();
+        }
+    }
+}
+
+/// A thread, as those see it who ask whether it waits for its turn.
 #[derive(Debug, Default)]
-pub(crate) struct TurnQueue {
-    waiting: AtomicUsize,
-}
-
-impl TurnQueue {
-    /// The calling thread, which must be new, is one of the pool's.
-    pub(crate) fn join(self: &Arc<Self>) {
-        let place = Arc::new(TurnPlace { queue: Arc::clone(self), is_waiting: AtomicBool::new(false) });
-        PLACE.with(|own| own.set(place).expect("a thread belongs to one pool"));
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) == 0
-    }
-}
-
-/// A thread in its pool's queue, as others see it.
-#[derive(Debug)]
 pub(crate) struct TurnPlace {
-    queue: Arc<TurnQueue>,
     is_waiting: AtomicBool,
 }
 
 impl TurnPlace {
     /// The calling thread's, if it has joined a pool.
     pub(crate) fn of_current() -> Option<Arc<Self>> {
-        PLACE.with(|place| place.get().map(Arc::clone))
+        MEMBER.with(|own| own.get().map(|member| Arc::clone(&member.place)))
     }
 
     /// Whether the thread waits for its turn just now.
     pub(crate) fn is_waiting(&self) -> bool {
         self.is_waiting.load(Ordering::Relaxed)
     }
-
-    fn begin_wait(&self) {
-        self.queue.waiting.fetch_add(1, Ordering::Relaxed);
-        self.is_waiting.store(true, Ordering::Relaxed);
-    }
-
-    fn end_wait(&self) {
-        self.is_waiting.store(false, Ordering::Relaxed);
-        self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Tells the calling thread's pool, if it has one.
-fn tell(what: impl FnOnce(&TurnPlace)) {
-    PLACE.with(|place| place.get().map(|place| what(place)));
+fn tell(what: impl FnOnce(&Member)) {
+    MEMBER.with(|own| own.get().map(what));
 }
 
 thread_local! {
-    static PLACE: OnceCell<Arc<TurnPlace>> = const { OnceCell::new() };
+    static MEMBER: OnceCell<Member> = const { OnceCell::new() };
 }

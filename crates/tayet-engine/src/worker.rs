@@ -34,7 +34,7 @@ use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Mutex, lock};
 use crate::turn::TurnPlace;
-use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, problem, trial};
+use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, kept, problem, trial, turn};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
 ///
@@ -84,6 +84,8 @@ pub(crate) struct Call {
     pub(crate) timeout_at_ms: Option<u64>,
     /// Whether calls of its route may have to wait for each other.
     pub(crate) has_bulkhead: bool,
+    /// Whether they take turns at something.
+    pub(crate) takes_turns: bool,
 }
 
 /// Events on their way to a worker.
@@ -142,6 +144,16 @@ impl Job {
         }
     }
 
+    /// Whether it is a call of this route.
+    pub(crate) fn calls(&self, route: RouteId) -> bool {
+        matches!(self, Self::Call(call) if call.request.route() == route)
+    }
+
+    /// Whether calls like this take turns at something.
+    pub(crate) fn takes_turns(&self) -> bool {
+        matches!(self, Self::Call(call) if call.takes_turns)
+    }
+
     /// Whether it is known to take less than waking a worker does.
     pub(crate) fn is_short(&self) -> bool {
         self.expected().is_some_and(|expected| expected < WORTH_A_WAKE)
@@ -161,30 +173,33 @@ impl Job {
 /// The work for which it is worth waking another worker.
 const WORTH_A_WAKE: Duration = Duration::from_micros(20);
 
-/// How many workers some jobs are worth: each its own, but for those that are known to be short.
-pub(crate) fn workers_for(jobs: &[Job]) -> usize {
+/// How many workers some jobs are worth: each its own, but for those that are known to be short, and those that take turns,
+/// which are worth no more than `turns` workers.
+pub(crate) fn workers_for(jobs: &[Job], turns: usize) -> usize {
     let mut alone = 0;
+    let mut in_turn = 0;
     let mut together = Duration::ZERO;
     for job in jobs {
         match job.expected() {
             Some(expected) if job.is_short() => together += expected,
+            _ if job.takes_turns() => in_turn += 1,
             _ => alone += 1,
         }
     }
     let shared = together.as_nanos().div_ceil(WORTH_A_WAKE.as_nanos()) as usize;
-    alone + shared
+    alone + in_turn.min(turns) + shared
 }
 
 fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
     let seat = Seat::of_current();
-    shared.pool.count_turns();
+    turn::join(Arc::clone(shared) as _);
     let mut worker = Worker::new(Arc::clone(shared));
     if let Some(the_loop) = first {
         worker.drive(the_loop);
     } else {
         shared.pool.join();
     }
-    while let Some(assignment) = shared.pool.next(&seat) {
+    while let Some(assignment) = next(shared, &seat) {
         match assignment {
             Assignment::Drive(the_loop) => worker.drive(the_loop),
             Assignment::Run(job) => {
@@ -199,6 +214,15 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
             }
         }
     }
+}
+
+/// What the calling thread is to do next. A turn that it has kept is for calls of the same route that wait already.
+fn next(shared: &Shared, seat: &Arc<Seat>) -> Option<Assignment> {
+    if let Some(job) = kept::kept_for().and_then(|route| shared.pool.next_of(route)) {
+        return Some(Assignment::Run(job));
+    }
+    let lets_others = kept::give_back();
+    shared.pool.next(seat, lets_others)
 }
 
 /// What a thread needs for its work.
@@ -284,7 +308,9 @@ impl Worker {
         let class = self.shared.class_of(&request);
         trial::begin(pipe.is_none() && class.begins_dispatched(started.as_ms()));
         let mut place = None;
+        kept::begin(request.route());
         let response = self.shared.handle(&mut request, &mut place);
+        kept::end();
         let now = self.shared.clock.now();
         let ran = trial::end(now.since(started));
         if pipe.is_none() {
@@ -309,6 +335,9 @@ impl Worker {
         self.buffer.clear();
         let date = self.date.at(now);
         let encoded = encode(response, asked, date, &mut self.buffer);
+        if !matches!(encoded, Encoded::Whole { .. }) {
+            kept::give_back();
+        }
         let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
             Encoded::Whole { keep_alive } => {

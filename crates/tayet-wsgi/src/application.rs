@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use tayet::{Body, Bytes, IntoResponse, Method, Problem, Request, Response, StatusCode, WebSocketUpgrade};
 
-use crate::attachment::attached;
+use crate::attachment::attached_for_call;
 use crate::environ::Environ;
 use crate::file_wrapper::FileWrapper;
 use crate::input::Input;
@@ -43,7 +43,7 @@ impl Application {
         if asks_for_web_socket(request) {
             return self.web_socket_calls.begin(self, request);
         }
-        let mut answer = || attached(|py| self.answer_attached(py, request));
+        let mut answer = || attached_for_call(|py| self.answer_attached(py, request));
         match &self.watch {
             Some(watch) => watch.call(answer),
             None => answer(),

@@ -34,12 +34,28 @@ pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
     })
 }
 
+/// As [`attached`], for a call of the application: at its end the GIL stays with this thread if another call waits already.
+pub(crate) fn attached_for_call<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
+    let gil =
+        ATTACHMENT.with(|attachment| Gil::kept().or_else(|| attachment.may_wait_at_door().then(Gil::take)));
+    let result = attached(f);
+    if let Some(gil) = gil {
+        gil.leave();
+    }
+    result
+}
+
 /// A server begins to have threads.
 pub(crate) fn server_started(py: Python<'_>) {
+    HAS_GIL.store(has_gil(py), Ordering::Relaxed);
+    SERVERS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether one thread at a time runs Python.
+pub(crate) fn has_gil(py: Python<'_>) -> bool {
     // Only where it can be told can it be otherwise.
     let is_enabled = py.import("sys").and_then(|sys| sys.call_method0("_is_gil_enabled")?.extract::<bool>());
-    HAS_GIL.store(is_enabled.unwrap_or(true), Ordering::Relaxed);
-    SERVERS.fetch_add(1, Ordering::Relaxed);
+    is_enabled.unwrap_or(true)
 }
 
 /// A server has stopped. The last one waits until no engine thread has a thread state any longer, so that the interpreter can
@@ -86,6 +102,46 @@ impl Queue {
         let turn = Turn::wait();
         let passage = HAS_GIL.load(Ordering::Relaxed).then(|| DOOR.enter());
         Self { _passage: passage, _turn: turn }
+    }
+}
+
+/// The GIL, from a call's beginning to its end or, if it is kept, to that of the next one.
+struct Gil;
+
+impl Gil {
+    /// What the call before has left to this one.
+    fn kept() -> Option<Self> {
+        Turn::take_kept().then(|| Self)
+    }
+
+    fn take() -> Self {
+        let queue = Queue::join();
+        // SAFETY: the interpreter runs, as in `Attachment::new`. This thread does not have the GIL (`may_wait_at_door`), so the
+        // state before was unlocked, to which `release` returns.
+        unsafe { ffi::PyGILState_Ensure() };
+        drop(queue);
+        ATTACHMENT.with(|attachment| attachment.is_inside.set(true));
+        Self
+    }
+
+    /// The call has come to its end.
+    fn leave(self) {
+        if HAS_GIL.load(Ordering::Relaxed) && Turn::keep(Self::release) {
+            std::mem::forget(self);
+        }
+    }
+
+    fn release() {
+        ATTACHMENT.with(|attachment| attachment.is_inside.set(false));
+        // SAFETY: undoes the `Ensure` of `take`, on the same thread and once: by the drop of its `Gil` or, where that is
+        // forgotten, by whoever `Turn::keep` leaves it to.
+        unsafe { ffi::PyGILState_Release(ffi::PyGILState_STATE::PyGILState_UNLOCKED) };
+    }
+}
+
+impl Drop for Gil {
+    fn drop(&mut self) {
+        Self::release();
     }
 }
 

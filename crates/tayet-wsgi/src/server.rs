@@ -99,7 +99,7 @@ impl Server {
         let application = Application::new(application, environ, watch, Arc::clone(&web_socket_calls));
         let line = relay.map(|socket| descriptor::duplicate(socket).map(Line::new)).transpose()?;
         let reopen = Reopen::default();
-        let mut router = router(application, timeout);
+        let mut router = router(application, timeout, attachment::has_gil(py));
         for (prefix, directory) in static_files {
             router = mount(router, &prefix, &directory)?;
         }
@@ -208,10 +208,11 @@ fn figures(handle: ServerHandle, calls: Arc<WebSocketCalls>) -> Figures {
     })
 }
 
-fn router(application: Application, timeout: Duration) -> Router {
+fn router(application: Application, timeout: Duration, takes_turns: bool) -> Router {
     let application = Arc::new(application);
     let answer = move |request: &mut Request| application.answer(request);
     let answer = answer.learning_by_path();
+    let answer = if takes_turns { answer.taking_turns() } else { answer };
     match timeout {
         Duration::ZERO => Router::new().fallback(answer),
         timeout => Router::new().fallback(answer.timeout(timeout)),

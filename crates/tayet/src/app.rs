@@ -188,6 +188,7 @@ impl AppRoute {
             body: settings.body.unwrap_or_default(),
             max_body_bytes: settings.max_body_bytes,
             concurrency_limit: settings.concurrency_limit,
+            takes_turns: settings.takes_turns,
             timeout_ms: settings.timeout.map(|timeout| timeout.as_millis().try_into().unwrap_or(u64::MAX)),
         }
     }

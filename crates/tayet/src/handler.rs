@@ -122,6 +122,12 @@ pub trait Handler<M, S = ()>: Sized + Send + Sync + 'static {
         Configured::new(self).concurrency_limit(calls)
     }
 
+    /// Says that its calls wait for each other, at something that one of them has at a time ([`Turn`](crate::Turn)): four workers at
+    /// most are woken to wait for it, and other routes' calls pass those that would.
+    fn taking_turns(self) -> Configured<Self, M, S> {
+        Configured::new(self).taking_turns()
+    }
+
     /// Answers 503 in its place when it has not answered after this long. The handler itself runs on to its end.
     fn timeout(self, timeout: Duration) -> Configured<Self, M, S> {
         Configured::new(self).timeout(timeout)
@@ -185,6 +191,13 @@ impl<H: Handler<M, S>, M, S> Configured<H, M, S> {
     pub fn concurrency_limit(mut self, calls: usize) -> Self {
         assert!(calls > 0, "a handler of which no call may run never answers");
         self.settings.concurrency_limit = Some(calls);
+        self
+    }
+
+    /// As [`Handler::taking_turns`].
+    #[must_use]
+    pub fn taking_turns(mut self) -> Self {
+        self.settings.takes_turns = true;
         self
     }
 

@@ -19,6 +19,8 @@ pub struct Settings {
     pub max_body_bytes: Option<usize>,
     /// Most calls that run at the same time. Default: as many as there are threads.
     pub concurrency_limit: Option<usize>,
+    /// Whether its calls take turns at something ([`Turn`](crate::Turn)).
+    pub takes_turns: bool,
     /// After this long the client gets a 503. Default: never.
     pub timeout: Option<Duration>,
 }
@@ -32,6 +34,7 @@ impl Settings {
             body: self.body.or(other.body),
             max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
             concurrency_limit: self.concurrency_limit.or(other.concurrency_limit),
+            takes_turns: self.takes_turns || other.takes_turns,
             timeout: self.timeout.or(other.timeout),
         }
     }

@@ -1,10 +1,11 @@
 //! A router behind a real server and real sockets.
 
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tayet::metrics::Metrics;
 use tayet::{
     AccessLog, Body, BodyStream, Compression, Cors, DefaultHeaders, ExecutionModel, Handler, HeaderValue,
     IntoResponse, Limits, Middleware, Next, RemoteAddr, Request, RequestIds, Response, Router, Server,
-    ServerHandle, ServerTiming, State, StatusCode, get as get_route, health,
+    ServerHandle, ServerTiming, State, StatusCode, Turn, get as get_route, health,
 };
 
 /// Starts a server at a free port.
@@ -448,6 +449,92 @@ fn a_call_whose_time_is_up_before_it_begins_is_not_made() {
     door.open();
     assert_eq!(body(&get(&server, "/door")), "passed");
     assert_eq!(door.calls.load(Ordering::SeqCst), 2);
+    stop(server);
+}
+
+/// What one call has at a time, and its thread keeps for the next where it may.
+mod interpreter {
+    use super::*;
+
+    static LOCK: Mutex<()> = Mutex::new(());
+    pub(super) static KEPT: AtomicUsize = AtomicUsize::new(0);
+
+    thread_local! {
+        static HELD: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn interpret(work: impl FnOnce()) {
+        if Turn::take_kept() {
+            KEPT.fetch_add(1, Ordering::Relaxed);
+        } else {
+            let turn = Turn::wait();
+            HELD.set(Some(LOCK.lock().unwrap()));
+            drop(turn);
+        }
+        assert!(LOCK.try_lock().is_err() && HELD.with_borrow(Option::is_some), "this call has it");
+        work();
+        if !Turn::keep(give_back) {
+            give_back();
+        }
+    }
+
+    pub(super) fn is_free() -> bool {
+        LOCK.try_lock().is_ok()
+    }
+
+    fn give_back() {
+        drop(HELD.take().expect("given back once"));
+    }
+}
+
+#[test]
+fn what_calls_take_turns_at_is_kept_for_those_that_wait_and_then_given_back() {
+    const OTHERS: u64 = 6;
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let either = move |tayet::Path(name): tayet::Path<String>| {
+        let is_slow = name == "slow";
+        interpreter::interpret(|| _ = is_slow.then(|| gate.lock().unwrap().recv()));
+        name
+    };
+    let other = || if interpreter::is_free() { "free" } else { "kept" };
+    let router = Router::new().get("/{name}", either.taking_turns()).get("/other", other);
+    let server = start(router, ExecutionModel::ThreadPool { threads: 1 });
+    let ask = |path: &str| {
+        let mut socket = connect(&server);
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        socket
+    };
+    let answer = |mut socket: TcpStream| {
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        body(&text).to_owned()
+    };
+    let wait_for_queued = |count| {
+        while server.metrics().queue_length < count {
+            thread::yield_now();
+        }
+    };
+
+    let slow = ask("/slow");
+    while interpreter::is_free() {
+        thread::yield_now();
+    }
+    let mut waiting = Vec::new();
+    for count in 1..=OTHERS {
+        waiting.push(ask("/quick"));
+        wait_for_queued(count);
+    }
+    let other = ask("/other");
+    wait_for_queued(OTHERS + 1);
+    open.send(()).unwrap();
+    assert_eq!(answer(slow), "slow");
+    assert!(waiting.into_iter().all(|socket| answer(socket) == "quick"));
+    assert_eq!(answer(other), "free", "another route has no use for it");
+    // By all of them, unless they computed for 2 ms.
+    let kept = interpreter::KEPT.load(Ordering::Relaxed) as u64;
+    assert!((1..=OTHERS).contains(&kept), "{kept}");
+    assert!(interpreter::is_free());
     stop(server);
 }
 

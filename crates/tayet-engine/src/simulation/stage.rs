@@ -205,7 +205,7 @@ impl Crew {
             if state.busy == self.habits.workers || self.shared.pool.census().queued == 0 {
                 return;
             }
-            let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat) else { return };
+            let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat, false) else { return };
             state.busy += 1;
             drop(state);
             self.work_on(job, ReadBefore::default(), Duration::ZERO);
