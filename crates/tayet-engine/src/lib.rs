@@ -34,6 +34,7 @@ mod handling;
 mod held;
 mod home;
 mod interim;
+mod job_queue;
 mod kept;
 mod limits;
 mod mailbox;

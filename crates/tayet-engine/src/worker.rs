@@ -549,3 +549,26 @@ impl Shared {
         self.loop_stopped.notify_all();
     }
 }
+
+/// A numbered call, for tests.
+#[cfg(all(test, not(loom)))]
+pub(crate) fn test_job(number: usize, takes_turns: bool) -> Job {
+    Job::Call(Box::new(Call {
+        request: Request::builder("GET", &format!("/{number}")).build().unwrap(),
+        asked: Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: true },
+        pipe: None,
+        queued_at: Moment::now(),
+        expected: None,
+        timeout_at_ms: None,
+        has_bulkhead: false,
+        takes_turns,
+    }))
+}
+
+#[cfg(all(test, not(loom)))]
+impl Job {
+    pub(crate) fn test_number(&self) -> usize {
+        let Self::Call(call) = self else { panic!("tests make calls only") };
+        call.request.path()[1..].parse().unwrap()
+    }
+}

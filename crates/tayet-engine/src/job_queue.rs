@@ -1,0 +1,142 @@
+//! What waits for a thread of the pool, in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tayet_net::Moment;
+
+use crate::RouteId;
+use crate::turn_queue::TurnQueue;
+use crate::worker::{Job, workers_for};
+
+/// Jobs that have no thread yet. Those among them that take turns it counts, for all to see.
+#[derive(Default)]
+pub(crate) struct JobQueue {
+    jobs: VecDeque<Job>,
+    turns: Arc<TurnQueue>,
+}
+
+impl JobQueue {
+    pub(crate) fn new(turns: Arc<TurnQueue>) -> Self {
+        Self { jobs: VecDeque::new(), turns }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Whether something is there for any thread that comes, not for those alone whose turn it is.
+    pub(crate) fn has_untimed(&self) -> bool {
+        self.jobs.len() > self.turns.queued()
+    }
+
+    pub(crate) fn push(&mut self, job: Job) {
+        self.turns.note_queued(usize::from(job.takes_turns()));
+        self.jobs.push_back(job);
+    }
+
+    pub(crate) fn extend(&mut self, jobs: Vec<Job>) {
+        self.turns.note_queued(jobs.iter().filter(|job| job.takes_turns()).count());
+        self.jobs.extend(jobs);
+    }
+
+    /// Takes what has waited longest, but rather what takes no turns where threads enough wait for theirs. `None` as well if
+    /// the thread lets others have their turn, one waits for it, and there is nothing else.
+    pub(crate) fn take(&mut self, lets_others: bool) -> Option<Job> {
+        let lets_others = lets_others && self.turns.is_awaited();
+        if !lets_others && self.turns.room() > 0 {
+            return self.remove(0);
+        }
+        let untimed = || self.jobs.iter().position(|job| !job.takes_turns());
+        let at = self.has_untimed().then(untimed).flatten();
+        self.remove(if lets_others { at? } else { at.unwrap_or(0) })
+    }
+
+    /// Takes what has waited longest, if it is a call of this route.
+    pub(crate) fn take_call_of(&mut self, route: RouteId) -> Option<Job> {
+        if self.jobs.front()?.calls(route) { self.remove(0) } else { None }
+    }
+
+    /// How many have waited since then or longer, without those for which threads wait already.
+    pub(crate) fn overdue(&self, since: Moment) -> usize {
+        let is_turn_awaited = self.turns.is_awaited();
+        let overdue = self.jobs.iter().take_while(|job| job.queued_at() <= since);
+        overdue.filter(|job| !(is_turn_awaited && job.takes_turns())).count()
+    }
+
+    /// How many workers it is all worth.
+    pub(crate) fn workers(&mut self) -> usize {
+        workers_for(self.jobs.make_contiguous(), self.turns.room())
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Job> {
+        let job = self.jobs.remove(at)?;
+        if job.takes_turns() {
+            self.turns.note_taken();
+        }
+        Some(job)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl JobQueue {
+    pub(crate) fn test_numbers(&self) -> Vec<usize> {
+        self.jobs.iter().map(Job::test_number).collect()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::turn_queue::MAX_AWAITED;
+    use crate::worker::test_job;
+
+    /// Numbered jobs; the even ones take turns.
+    fn queue(count: usize) -> JobQueue {
+        let mut queue = JobQueue::default();
+        queue.extend((0..count).map(|number| test_job(number, number % 2 == 0)).collect());
+        queue
+    }
+
+    fn take(queue: &mut JobQueue) -> Option<usize> {
+        queue.take(false).map(|job| job.test_number())
+    }
+
+    #[test]
+    fn all_come_in_order_while_few_threads_wait_for_their_turn() {
+        let mut queue = queue(4);
+        (1..MAX_AWAITED).for_each(|_| queue.turns.begin_wait());
+        let taken = std::iter::from_fn(|| take(&mut queue)).collect::<Vec<_>>();
+        assert_eq!((taken, queue.turns.queued()), (vec![0, 1, 2, 3], 0));
+    }
+
+    #[test]
+    fn where_threads_enough_wait_for_their_turn_other_work_comes_first() {
+        let mut queue = queue(5);
+        (0..MAX_AWAITED).for_each(|_| queue.turns.begin_wait());
+        let taken = std::iter::from_fn(|| take(&mut queue)).collect::<Vec<_>>();
+        assert_eq!((taken, queue.turns.queued()), (vec![1, 3, 0, 2, 4], 0));
+    }
+
+    #[test]
+    fn who_lets_others_have_their_turn_leaves_those_calls_while_one_waits() {
+        let mut queue = queue(3);
+        let take = |queue: &mut JobQueue| queue.take(true).map(|job| job.test_number());
+        queue.turns.begin_wait();
+        assert_eq!([take(&mut queue), take(&mut queue)], [Some(1), None]);
+        queue.turns.end_wait();
+        assert_eq!([take(&mut queue), take(&mut queue), take(&mut queue)], [Some(0), Some(2), None]);
+    }
+
+    #[test]
+    fn a_call_of_a_route_is_taken_if_it_is_next() {
+        let mut queue = queue(2);
+        assert!(queue.take_call_of(RouteId(1)).is_none());
+        assert_eq!(queue.take_call_of(RouteId(0)).map(|job| job.test_number()), Some(0));
+        assert_eq!(queue.turns.queued(), 0);
+    }
+}
