@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use tayet_engine::websocket::{Codec, Event as Frame, Receiver, Role, Sender};
 use tayet_engine::{
     Address, CloseCode, Closed, Engine, EngineConfig, Event, ExecutionModel, Head, Limits, Match, Message,
-    Publication, Replay, Request, Response, Route, SendError, SendPolicy, Service, TopicError, WebSocket,
-    WebSocketError, WebSocketHandler, WebSocketOptions,
+    Pin, Publication, Replay, Request, Response, Route, RouteId, SendError, SendPolicy, Service, TopicError,
+    WebSocket, WebSocketError, WebSocketHandler, WebSocketOptions,
 };
 
 use crate::sample::models;
@@ -49,7 +49,7 @@ impl Parrot {
 
 impl WebSocketHandler for Parrot {
     fn on_open(&self, socket: &WebSocket, request: &Request) {
-        assert!(matches!(request.path(), "/socket" | "/detached"), "{}", request.path());
+        assert!(matches!(request.path(), "/socket" | "/pinned" | "/detached"), "{}", request.path());
         self.tell(socket, Told::Open(socket.id()));
     }
 
@@ -57,6 +57,7 @@ impl WebSocketHandler for Parrot {
         let text = String::from_utf8(message.as_bytes().to_vec()).unwrap();
         self.tell(socket, Told::Message(text.clone()));
         match text.as_str() {
+            "nap" => std::thread::sleep(Duration::from_millis(10)),
             "sleep" => std::thread::sleep(Duration::from_millis(300)),
             "panic" => panic!("as asked"),
             "pause" => socket.pause(),
@@ -81,7 +82,7 @@ impl WebSocketHandler for Parrot {
     }
 }
 
-/// One WebSocket route, and one of events.
+/// A route that learns where its handlers run, and one that stays with its loop.
 struct Sockets {
     tell: Mutex<Tell<(WebSocket, Told)>>,
     options: WebSocketOptions,
@@ -89,16 +90,17 @@ struct Sockets {
 
 impl Service for Sockets {
     fn routes(&self) -> Vec<Route> {
-        vec![Route { label: "sockets".to_owned(), ..Route::default() }]
+        let pinned = Route { label: "pinned".to_owned(), pin: Some(Pin::Inline), ..Route::default() };
+        vec![Route { label: "sockets".to_owned(), ..Route::default() }, pinned]
     }
 
-    fn find(&self, _: &Head) -> Match {
-        Match::default()
+    fn find(&self, head: &Head) -> Match {
+        Match { route: RouteId(u32::from(head.path() == "/pinned")), ..Match::default() }
     }
 
     fn call(&self, request: &mut Request) -> Response {
         match request.path() {
-            "/socket" => self.parrot(),
+            "/socket" | "/pinned" => self.parrot(),
             "/detached" => {
                 let (request, response) = (request.detach(), self.parrot());
                 std::thread::spawn(move || request.respond(response));
@@ -393,6 +395,35 @@ fn handlers_that_block_are_handed_to_the_pool_and_quick_ones_are_not() {
     assert_eq!(peer.hear_text(), "re: sleep");
     let route = &server.engine.metrics().routes[0];
     assert!(route.are_messages_dispatched && !route.is_dispatched, "{route:?}");
+    server.stop();
+}
+
+#[test]
+fn no_message_is_lost_or_doubled_however_often_loops_are_taken() {
+    const CLIENTS: usize = 12;
+    const ROUNDS: usize = 20;
+    let server = default_server(ExecutionModel::default());
+    let address = server.address;
+    let clients = (0..CLIENTS).map(|client| {
+        std::thread::spawn(move || {
+            let mut peer = Peer::connect(address, "/pinned");
+            for round in 0..ROUNDS {
+                let said =
+                    [format!("{client} {round}"), "nap".to_owned(), format!("{client} {round} behind")];
+                // Sometimes together, sometimes as they are answered.
+                let at_once = if (client + round) % 2 == 0 { said.len() } else { 1 };
+                for texts in said.chunks(at_once) {
+                    texts.iter().for_each(|text| peer.say(text));
+                    for text in texts {
+                        assert_eq!(peer.hear_text(), format!("re: {text}"), "client {client}, round {round}");
+                    }
+                }
+            }
+        })
+    });
+    clients.collect::<Vec<_>>().into_iter().for_each(|client| client.join().unwrap());
+    let takeovers = server.engine.metrics().takeovers;
+    assert!(takeovers >= (ROUNDS / 2) as u64, "{takeovers}");
     server.stop();
 }
 
