@@ -40,7 +40,10 @@ impl JobQueue {
     }
 
     pub(crate) fn extend(&mut self, jobs: Vec<Job>) {
-        self.turns.note_queued(jobs.iter().filter(|job| job.takes_turns()).count());
+        let in_turn = jobs.iter().filter(|job| job.takes_turns()).count();
+        if in_turn > 0 {
+            self.turns.note_queued(in_turn);
+        }
         self.jobs.extend(jobs);
     }
 
@@ -49,16 +52,21 @@ impl JobQueue {
     pub(crate) fn take(&mut self, lets_others: bool) -> Option<Job> {
         let lets_others = lets_others && self.turns.is_awaited();
         if !lets_others && self.turns.room() > 0 {
-            return self.remove(0);
+            return self.pop();
         }
         let untimed = || self.jobs.iter().position(|job| !job.takes_turns());
         let at = self.has_untimed().then(untimed).flatten();
-        self.remove(if lets_others { at? } else { at.unwrap_or(0) })
+        match at {
+            // It is the only kind that need not come first, and takes no turns.
+            Some(at) => self.jobs.remove(at),
+            None if lets_others => None,
+            None => self.pop(),
+        }
     }
 
     /// Takes what has waited longest, if it is a call of this route.
     pub(crate) fn take_call_of(&mut self, route: RouteId) -> Option<Job> {
-        if self.jobs.front()?.calls(route) { self.remove(0) } else { None }
+        if self.jobs.front()?.calls(route) { self.pop() } else { None }
     }
 
     /// How many have waited since then or longer, without those for which threads wait already.
@@ -73,8 +81,8 @@ impl JobQueue {
         workers_for(self.jobs.make_contiguous(), self.turns.room())
     }
 
-    fn remove(&mut self, at: usize) -> Option<Job> {
-        let job = self.jobs.remove(at)?;
+    fn pop(&mut self) -> Option<Job> {
+        let job = self.jobs.pop_front()?;
         if job.takes_turns() {
             self.turns.note_taken();
         }

@@ -29,6 +29,11 @@ pub(crate) fn end() {
     }
 }
 
+/// Whether this thread has kept nothing lately: so it is where calls take no turns.
+pub(crate) fn is_no_matter() -> bool {
+    matches!(KEPT.get(), Kept::No)
+}
+
 /// For whose calls this thread has kept what they take turns at.
 pub(crate) fn kept_for() -> Option<RouteId> {
     match KEPT.get() {

@@ -218,6 +218,9 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
 
 /// What the calling thread is to do next. A turn that it has kept is for calls of the same route that wait already.
 fn next(shared: &Shared, seat: &Arc<Seat>) -> Option<Assignment> {
+    if kept::is_no_matter() {
+        return shared.pool.next(seat, false);
+    }
     if let Some(job) = kept::kept_for().and_then(|route| shared.pool.next_of(route)) {
         return Some(Assignment::Run(job));
     }
@@ -299,7 +302,7 @@ impl Worker {
 
     /// Answers a request that was handed over, straight to its socket.
     fn call(&mut self, call: Call) -> Option<Report> {
-        let Call { mut request, asked, pipe, queued_at, timeout_at_ms, .. } = call;
+        let Call { mut request, asked, pipe, queued_at, timeout_at_ms, takes_turns, .. } = call;
         let started = self.shared.clock.now();
         if timeout_at_ms.is_some_and(|at_ms| at_ms <= started.as_ms()) {
             // The loop answers for its handler, if it has not done so already.
@@ -308,9 +311,13 @@ impl Worker {
         let class = self.shared.class_of(&request);
         trial::begin(pipe.is_none() && class.begins_dispatched(started.as_ms()));
         let mut place = None;
-        kept::begin(request.route());
+        if takes_turns {
+            kept::begin(request.route());
+        }
         let response = self.shared.handle(&mut request, &mut place);
-        kept::end();
+        if takes_turns {
+            kept::end();
+        }
         let now = self.shared.clock.now();
         let ran = trial::end(now.since(started));
         if pipe.is_none() {
@@ -335,7 +342,7 @@ impl Worker {
         self.buffer.clear();
         let date = self.date.at(now);
         let encoded = encode(response, asked, date, &mut self.buffer);
-        if !matches!(encoded, Encoded::Whole { .. }) {
+        if takes_turns && !matches!(encoded, Encoded::Whole { .. }) {
             kept::give_back();
         }
         let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
