@@ -351,7 +351,7 @@ fn bind_for_loops(address: &Address, loops: usize) -> io::Result<Vec<Arc<Listene
 /// SO_REUSEPORT would let a second server of the same user share a port without a word; it shall be told instead.
 fn refuse_taken(address: &Address) -> io::Result<()> {
     match address {
-        Address::Ip(ip) if ip.port() != 0 => Listener::bind(address, false).map(drop),
+        Address::Ip(ip) if ip.port() != 0 => Listener::check_free(ip),
         _ => Ok(()),
     }
 }

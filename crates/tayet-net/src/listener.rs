@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -34,13 +35,9 @@ impl Listener {
     pub fn bind(address: &Address, shared: bool) -> io::Result<Self> {
         match address {
             Address::Ip(ip) => {
-                let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-                let fd = net::socket_with(family, SocketType::STREAM, FLAGS, None)?;
-                sockopt::set_socket_reuseaddr(&fd, true)?;
-                sockopt::set_socket_reuseport(&fd, shared)?;
+                let fd = bound(ip, shared)?;
                 // Accepted sockets inherit it from the listener.
                 sockopt::set_tcp_nodelay(&fd, true)?;
-                net::bind(&fd, ip)?;
                 net::listen(&fd, LISTEN_BACKLOG)?;
                 let bound = net::getsockname(&fd)?.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
                 Ok(Self { fd, address: Address::Ip(bound), file: None })
@@ -54,6 +51,15 @@ impl Listener {
                 Ok(Self { fd, address: address.clone(), file: Some((path.clone(), made.dev(), made.ino())) })
             }
         }
+    }
+
+    /// Whether somebody else listens at `address`, who shares it or not. Nobody can connect to what it is tried with.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Listener::bind`].
+    pub fn check_free(address: &SocketAddr) -> io::Result<()> {
+        bound(address, false).map(drop)
     }
 
     /// The next connection that waits, and who it is.
@@ -115,6 +121,16 @@ impl Drop for Listener {
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
+/// A socket that has an address, and does not listen yet.
+fn bound(ip: &SocketAddr, shared: bool) -> io::Result<OwnedFd> {
+    let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = net::socket_with(family, SocketType::STREAM, FLAGS, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_socket_reuseport(&fd, shared)?;
+    net::bind(&fd, ip)?;
+    Ok(fd)
+}
+
 fn path_of(bytes: &[u8]) -> PathBuf {
     OsStr::from_bytes(bytes).into()
 }
@@ -142,6 +158,18 @@ mod tests {
         assert_ne!(first.address(), &any_port());
         Listener::bind(first.address(), true).unwrap();
         assert_eq!(Listener::bind(first.address(), false).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn an_address_is_looked_at_without_a_listener_whose_connections_would_be_reset() {
+        let taken = Listener::bind(&any_port(), true).unwrap();
+        let Address::Ip(address) = taken.address().clone() else { panic!("an IP address was asked for") };
+        assert_eq!(Listener::check_free(&address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop(taken);
+        Listener::check_free(&address).unwrap();
+        let _tried_with = bound(&address, false).unwrap();
+        let error = std::net::TcpStream::connect(address).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]
