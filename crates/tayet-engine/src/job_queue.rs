@@ -29,8 +29,8 @@ impl JobQueue {
         self.jobs.is_empty()
     }
 
-    /// Whether something is there for any thread that comes, not for those alone whose turn it is.
-    pub(crate) fn has_untimed(&self) -> bool {
+    /// Whether there is one that takes no turns.
+    pub(crate) fn has_turnless(&self) -> bool {
         self.jobs.len() > self.turns.queued()
     }
 
@@ -54,10 +54,10 @@ impl JobQueue {
         if !lets_others && self.turns.room() > 0 {
             return self.pop();
         }
-        let untimed = || self.jobs.iter().position(|job| !job.takes_turns());
-        let at = self.has_untimed().then(untimed).flatten();
+        let turnless = || self.jobs.iter().position(|job| !job.takes_turns());
+        let at = self.has_turnless().then(turnless).flatten();
         match at {
-            // It is the only kind that need not come first, and takes no turns.
+            // It takes no turns, and so is not among those that are counted.
             Some(at) => self.jobs.remove(at),
             None if lets_others => None,
             None => self.pop(),

@@ -128,7 +128,7 @@ impl Pool {
     pub(crate) fn dispatch(&self, jobs: &mut Vec<Job>) -> usize {
         let mut state = self.lock();
         // With a queue and idle workers, one of the others is on its way to it. Calls that take turns wait for theirs.
-        let is_served = state.queue.has_untimed();
+        let is_served = state.queue.has_turnless();
         let (taken, left) = self.admit(&state, jobs);
         *jobs = left;
         let taken = state.bulkheads.admit(taken);

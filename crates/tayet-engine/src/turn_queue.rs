@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const MAX_AWAITED: usize = 4;
 
 /// Calls that take turns: those under way whose threads wait, and those that have no thread yet.
+///
+/// A worker rests because another one waits, and that one wakes it because calls are queued: neither may miss what the other
+/// has written before, so these orders are sequential.
 #[derive(Debug, Default)]
 pub(crate) struct TurnQueue {
     awaited: AtomicUsize,

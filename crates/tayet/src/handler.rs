@@ -124,6 +124,24 @@ pub trait Handler<M, S = ()>: Sized + Send + Sync + 'static {
 
     /// Says that its calls wait for each other, at something that one of them has at a time ([`Turn`](crate::Turn)): four workers at
     /// most are woken to wait for it, and other routes' calls pass those that would.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// use tayet::{Handler, Router, Turn};
+    ///
+    /// static INTERPRETER: Mutex<u32> = Mutex::new(0);
+    ///
+    /// fn interpret() -> String {
+    ///     let turn = Turn::wait();
+    ///     let mut calls = INTERPRETER.lock().unwrap();
+    ///     drop(turn);
+    ///     *calls += 1;
+    ///     calls.to_string()
+    /// }
+    ///
+    /// let app: Router = Router::new().get("/", interpret.taking_turns());
+    /// ```
     fn taking_turns(self) -> Configured<Self, M, S> {
         Configured::new(self).taking_turns()
     }
