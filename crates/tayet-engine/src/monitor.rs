@@ -129,6 +129,32 @@ impl Watch {
     }
 }
 
+/// The monitor's thread, until the engine stops.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let mut patrol = Patrol::new(shared);
+    while !shared.monitor.is_stopping() {
+        patrol.pause();
+        patrol.take_loops_that_overran();
+        let missing = shared.pool.grow(Moment::now() - TICK);
+        worker::start_counted(shared, missing);
+        patrol.is_pressing = shared.flusher.look();
+        patrol.sleep_where_nothing_happens();
+    }
+}
+
+/// What the monitor's thread remembers from look to look.
+struct Patrol<'a> {
+    shared: &'a Arc<Shared>,
+    /// The call that each loop was seen in.
+    suspects: Vec<Option<Suspect>>,
+    /// Looks since a loop was taken, or a queue seen.
+    quiet_looks: u32,
+    /// Looks since there was anything to look after.
+    idle_looks: u32,
+    /// The flusher has something that is to be sent soon.
+    is_pressing: bool,
+}
+
 /// A call seen under way on an earlier look.
 #[derive(Clone, Copy)]
 struct Suspect {
@@ -137,46 +163,56 @@ struct Suspect {
     cpu_ns: Option<u64>,
 }
 
-/// The monitor's thread, until the engine stops.
-pub(crate) fn run(shared: &Arc<Shared>) {
-    let monitor = &shared.monitor;
-    let mut suspects = vec![None; monitor.posts.len()];
-    let mut idle_ticks = 0;
-    let mut quiet_looks = 0_u32;
-    let mut is_pressing = false;
-    while !monitor.is_stopping() {
-        let has_queue = shared.pool.has_queue();
+impl<'a> Patrol<'a> {
+    fn new(shared: &'a Arc<Shared>) -> Self {
+        let suspects = vec![None; shared.monitor.posts.len()];
+        Self { shared, suspects, quiet_looks: 0, idle_looks: 0, is_pressing: false }
+    }
+
+    /// Waits until it is time for the next look.
+    fn pause(&mut self) {
+        let has_queue = self.shared.pool.has_queue();
         if has_queue {
-            quiet_looks = 0;
+            self.quiet_looks = 0;
         }
-        let is_quiet = quiet_looks >= WARY_LOOKS;
-        let is_suspicious = |suspect: &Suspect| suspect.cpu_ns.is_some() || !is_quiet;
-        std::thread::sleep(if has_queue || is_pressing || suspects.iter().flatten().any(is_suspicious) {
+        let tick = if has_queue || self.is_pressing { TICK } else { self.tick_of_suspects() };
+        std::thread::sleep(tick);
+        self.quiet_looks = self.quiet_looks.saturating_add(1);
+    }
+
+    /// How soon the calls that were seen are to be looked at again.
+    fn tick_of_suspects(&self) -> Duration {
+        let is_quiet = self.quiet_looks >= WARY_LOOKS;
+        let mut seen = self.suspects.iter().flatten();
+        if seen.any(|suspect| suspect.cpu_ns.is_some() || !is_quiet) {
             TICK
-        } else if is_quiet && suspects.iter().all(Option::is_none) {
+        } else if is_quiet && self.suspects.iter().all(Option::is_none) {
             QUIET_TICK
         } else {
             CALM_TICK
-        });
-        quiet_looks = quiet_looks.saturating_add(1);
-        for (post, suspect) in monitor.posts.iter().zip(&mut suspects) {
+        }
+    }
+
+    fn take_loops_that_overran(&mut self) {
+        for (post, suspect) in self.shared.monitor.posts.iter().zip(&mut self.suspects) {
             if let Some((mut the_loop, overrun)) = look(post, suspect) {
-                quiet_looks = 0;
+                self.quiet_looks = 0;
                 the_loop.note_takeover(overrun);
-                let missing = shared.pool.drive(the_loop);
-                worker::start_counted(shared, missing);
+                let missing = self.shared.pool.drive(the_loop);
+                worker::start_counted(self.shared, missing);
             }
         }
-        let missing = shared.pool.grow(Moment::now() - TICK);
-        worker::start_counted(shared, missing);
-        is_pressing = shared.flusher.look();
-        idle_ticks = if monitor.is_idle(&shared.pool, &shared.flusher) { idle_ticks + 1 } else { 0 };
-        if idle_ticks > IDLE_TICKS {
+    }
+
+    /// Sleeps until there is something to look after, if there has been nothing for a while.
+    fn sleep_where_nothing_happens(&mut self) {
+        let Shared { monitor, pool, flusher, .. } = &**self.shared;
+        let is_idle = || monitor.is_idle(pool, flusher);
+        self.idle_looks = if is_idle() { self.idle_looks + 1 } else { 0 };
+        if self.idle_looks > IDLE_TICKS {
             // A loop may have queued a job and fallen asleep again before this thread has come to look.
-            monitor
-                .doze
-                .sleep_while(|| monitor.is_idle(&shared.pool, &shared.flusher) && !monitor.is_stopping());
-            idle_ticks = 0;
+            monitor.doze.sleep_while(|| is_idle() && !monitor.is_stopping());
+            self.idle_looks = 0;
         }
     }
 }

@@ -1,0 +1,107 @@
+//! A session's calls of its handler, on the loop or on a worker, one at a time.
+
+use std::sync::Arc;
+
+use tayet_net::Token;
+
+use super::Stage;
+use crate::event_loop::{Current, Due, Loop};
+use crate::exchange::Progress;
+use crate::handling::{Handling, SocketEvent};
+use crate::worker::Job;
+
+impl Loop {
+    /// Calls the handler, here or on a worker.
+    pub(super) fn begin_event(&mut self, token: Token, event: SocketEvent) -> Progress {
+        let Some(session) = self.connections.session(token) else { return Progress::Done };
+        session.is_busy = true;
+        let route = session.route;
+        let channel = Arc::clone(&session.channel);
+        let class = &self.shared.routes[route.0 as usize].messages;
+        if self.runs_inline(class) {
+            class.begins_inline();
+            *self.due = Some(Due::Event(Handling { channel, event }));
+            return Progress::Call;
+        }
+        let Some(session) = self.connections.session(token) else { return Progress::Done };
+        let events = session.batch(event);
+        let expected = self.shared.routes[route.0 as usize].messages.expected();
+        self.jobs.push(Job::events(channel, events, route, self.now, expected));
+        Progress::Again
+    }
+
+    /// The current session's handler has been called here.
+    pub(crate) fn handled(&mut self, handling: Handling) {
+        self.set_now();
+        if let Some(session) = self.connections.session(handling.channel.token) {
+            session.is_busy = false;
+        }
+    }
+
+    /// A session's handler has been called elsewhere.
+    pub(crate) fn session_handled(&mut self, token: Token, waited_ns: Option<u64>) {
+        if let Some(waited_ns) = waited_ns {
+            self.shard.queue_wait.record(waited_ns);
+        }
+        let Some(session) = self.connections.session(token) else { return };
+        session.is_busy = false;
+        self.take_up_session(token);
+    }
+
+    /// A session's handler takes messages again; if it is busy, it goes on when it is done.
+    pub(crate) fn resume_session(&mut self, token: Token) {
+        if self.connections.session(token).is_some_and(|session| session.may_call()) {
+            self.take_up_session(token);
+        }
+    }
+
+    /// Goes on with a session: there is something for its handler, or its input may be looked at again.
+    pub(crate) fn take_up_session(&mut self, token: Token) {
+        let Some(session) = self.connections.session(token) else { return };
+        session.channel.set_awaited(false);
+        let backlog = session.take_backlog();
+        let is_paused = session.is_paused;
+        if session.stage != Stage::Gone {
+            session.channel.outbox().cork(&mut self.out);
+        }
+        self.current = Some(Current::kept(token, backlog));
+        if is_paused {
+            self.set_session_receiving(token, true);
+        }
+    }
+
+    /// Leaves the current session: keeps what could not be looked at yet, sends what has gathered.
+    pub(crate) fn leave_session(&mut self, current: Current) {
+        let token = current.token;
+        let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
+        let Some(session) = self.connections.session(token) else { return };
+        if session.stage == Stage::Gone {
+            // Its place is free when the handler has been told.
+            session.channel.set_awaited(true);
+            return;
+        }
+        let rest = current.input.rest(self.driver.received(), current.read);
+        if !session.is_lingering() && !rest.is_empty() {
+            session.waiting().backlog = rest.to_vec();
+        }
+        session.channel.set_awaited(session.is_busy && session.has_more_to_do());
+        if session.has_backlog() {
+            if session.may_decode(max_waiting_bytes) {
+                // The loop was taken from its handler in the middle of the input.
+                self.ready.push_back(token);
+            } else {
+                self.set_session_receiving(token, false);
+            }
+        }
+        self.uncork(token);
+        let Some(session) = self.connections.session(token) else { return };
+        session.release_waiting();
+        if session.has_ended && !session.has_backlog() {
+            self.session_met_end(token);
+        }
+    }
+
+    pub(super) fn is_current(&self, token: Token) -> bool {
+        self.current.as_ref().is_some_and(|current| current.token == token)
+    }
+}

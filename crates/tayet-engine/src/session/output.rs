@@ -1,0 +1,118 @@
+//! What a session sends, as much as the kernel takes at a time.
+
+use tayet_net::{Outgoing, Token};
+
+use super::Stage;
+use crate::WebSocketError;
+use crate::channel::outbox::Uncorked;
+use crate::event_loop::{Loop, Submission};
+use crate::handling::SocketEvent;
+
+impl Loop {
+    /// The loop is to send what waits.
+    pub(crate) fn flush_session(&mut self, token: Token) {
+        let Some(session) = self.connections.session(token) else { return };
+        if session.stalled_since_ms().is_some() {
+            return;
+        }
+        session.has_waited = true;
+        let next = session.channel.outbox().next_outgoing();
+        match next {
+            Some(outgoing) => self.send_for_session(token, outgoing),
+            None => self.session_flushed(token),
+        }
+    }
+
+    /// Some of what was waiting to be sent has been.
+    pub(crate) fn session_sent(&mut self, token: Token, mut outgoing: Outgoing, count: usize) {
+        let Some(session) = self.connections.session(token) else { return };
+        session.channel.outbox().note_sent(count);
+        session.waiting().stalled_since_ms = None;
+        if outgoing.remaining() > 0 {
+            self.send_for_session(token, outgoing);
+        } else {
+            outgoing.head.clear();
+            self.keep_buffer(outgoing.head);
+            self.flush_session(token);
+        }
+        let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
+        let Some(session) = self.connections.session(token) else { return };
+        if session.has_backlog() && session.may_decode(max_waiting_bytes) {
+            self.ready.push_back(token);
+        }
+    }
+
+    pub(super) fn uncork(&mut self, token: Token) {
+        let Some(session) = self.connections.session(token) else { return };
+        let uncorked = session.channel.outbox().uncork();
+        match uncorked {
+            Uncorked::Nothing(buffer) => {
+                self.keep_buffer(buffer);
+                self.session_flushed(token);
+            }
+            Uncorked::Something(outgoing) => self.send_for_session(token, outgoing),
+            Uncorked::Sending => {}
+        }
+    }
+
+    /// Sends, and what waits behind it, as much as the kernel takes.
+    fn send_for_session(&mut self, token: Token, mut outgoing: Outgoing) {
+        loop {
+            let remaining = outgoing.remaining();
+            match self.submit(token, &mut outgoing) {
+                Submission::Done => {
+                    let Some(session) = self.connections.session(token) else { return };
+                    let mut outbox = session.channel.outbox();
+                    outbox.note_sent(remaining);
+                    let next = outbox.next_outgoing();
+                    drop(outbox);
+                    self.keep_buffer(outgoing.head);
+                    match next {
+                        Some(next) => outgoing = next,
+                        None => {
+                            self.session_flushed(token);
+                            return;
+                        }
+                    }
+                }
+                Submission::Failed => {
+                    self.close_session(token, Some(WebSocketError::Disconnected));
+                    return;
+                }
+                Submission::Pending { sent } => {
+                    let now_ms = self.now_ms;
+                    let Some(session) = self.connections.session(token) else { return };
+                    session.channel.outbox().note_sent(sent);
+                    session.waiting().stalled_since_ms = Some(now_ms);
+                    session.has_waited = true;
+                    let stall_timeout_ms = session.channel.settings.write_stall_timeout_ms;
+                    self.set_deadline(token, now_ms + stall_timeout_ms);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// All that waited has been sent.
+    pub(super) fn session_flushed(&mut self, token: Token) {
+        let Some(session) = self.connections.session(token) else { return };
+        let has_waited = std::mem::take(&mut session.has_waited);
+        if has_waited {
+            self.set_session_deadline(token);
+        }
+        let Some(session) = self.connections.session(token) else { return };
+        match &mut session.stage {
+            Stage::Lingering { .. } if session.has_ended => self.close_session(token, None),
+            Stage::Lingering { is_shut, .. } => {
+                if !std::mem::replace(is_shut, true) {
+                    self.driver.shutdown_send(token);
+                }
+            }
+            Stage::Open if has_waited => {
+                session.push(SocketEvent::Drained);
+                self.ready.push_back(token);
+            }
+            Stage::Open | Stage::Closing | Stage::Gone => {}
+        }
+    }
+}
