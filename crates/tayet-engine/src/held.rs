@@ -13,12 +13,12 @@ use crate::event_loop::Loop;
 
 /// Beside what took longer to be made, a wake-up is little. What took less than
 /// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) had better be sent at once.
-const MAX_MADE_NS: u64 = 250_000;
+const MAX_MADE_NS: u64 = 500_000;
 /// How many are held, and of how many bytes together; the last may go beyond.
 const MAX_HELD_ANSWERS: usize = 64;
 const MAX_HELD_BYTES: usize = 256 * 1024;
 /// How long the first of them is held, but for the call that is under way then.
-const MAX_HELD_NS: u64 = 500_000;
+const MAX_HELD_NS: u64 = 1_000_000;
 
 /// What is held, in the order in which it was made; of a connection one answer at most.
 #[derive(Default)]

@@ -227,14 +227,15 @@ fn a_route_that_learns_by_path_is_dispatched_where_it_has_overrun_only() {
 fn answers_go_together_and_wait_for_few_others() {
     const LARGE: &str = "GET /Sized/1/16384 HTTP/1.1\r\nHost: x\r\n\r\n";
     // What is asked for, the time that each answer takes to be made, from which on they are held, and how many go together then:
-    // as many as half a millisecond, 256 KiB and 64 answers allow.
+    // as many as a millisecond, 256 KiB and 64 answers allow.
     for (ask, call_us, from_us, together) in [
         (HELLO, 10, 20, 1),
-        (HELLO, 10, 1, 51),
+        (HELLO, 10, 1, 64),
         (HELLO, 1, 1, 64),
-        (HELLO, 20, 20, 26),
-        (HELLO, 100, 20, 6),
-        (HELLO, 300, 20, 1),
+        (HELLO, 20, 20, 51),
+        (HELLO, 100, 20, 11),
+        (HELLO, 300, 20, 5),
+        (HELLO, 600, 20, 1),
         (LARGE, 20, 20, 16),
     ] {
         for_each_seed(SEEDS, |seed| {
