@@ -15,7 +15,9 @@ const COMMAND_LIMIT_MINUTES: u64 = 20;
 /// How long fetching the advisory database may take before it counts as out of reach.
 const FETCH_LIMIT_SECONDS: u64 = 60;
 /// How long each fuzz target runs.
-const FUZZ_SECONDS: u64 = 20;
+const FUZZ_SECONDS: u64 = 15;
+/// How many of the tests that wait most of their time run at once.
+const PYTESTS_AT_ONCE: &str = "3";
 /// How many times a model may switch threads against their will; three finds nearly every bug that more would.
 const LOOM_MAX_PREEMPTIONS: &str = "3";
 
@@ -130,10 +132,10 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "release",
-        headline: "the README's first command builds the main job",
+        headline: "the programs build as they are released",
         needs: &[],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
-        run: |workspace, runner| cargo(workspace, runner, &["build", "--release"]),
+        run: release,
     },
     Check {
         name: "autobahn",
@@ -191,9 +193,15 @@ fn wire(workspace: &Workspace, runner: &Runner) -> Verdict {
 
 /// Runs those of the wire tests whose marks fit.
 fn wire_tests(workspace: &Workspace, runner: &Runner, marks: &str) -> Verdict {
+    run(runner, pytest(workspace, "tests/wire").args(["-m", marks]))
+}
+
+/// The tests of a directory, several at a time: most of them wait, for deadlines and for servers to start.
+fn pytest(workspace: &Workspace, directory: &str) -> Command {
     let mut pytest = Command::new(workspace.path(".venv/bin/python"));
-    pytest.args(["-m", "pytest", "tests/wire", "-m", marks]).current_dir(workspace.root());
-    run(runner, &mut pytest)
+    pytest.args(["-m", "pytest", "--numprocesses", PYTESTS_AT_ONCE, "--dist", "loadscope", directory]);
+    pytest.current_dir(workspace.root());
+    pytest
 }
 
 fn mongo(workspace: &Workspace, runner: &Runner) -> Verdict {
@@ -214,9 +222,7 @@ fn wsgi(workspace: &Workspace, runner: &Runner) -> Verdict {
     let mut maturin = Command::new(workspace.path(".venv/bin/maturin"));
     maturin.arg("develop").current_dir(workspace.path("python")).env("VIRTUAL_ENV", workspace.path(".venv"));
     run(runner, &mut maturin)?;
-    let mut pytest = Command::new(workspace.path(".venv/bin/python"));
-    pytest.args(["-m", "pytest", "python/tests"]).current_dir(workspace.root());
-    run(runner, &mut pytest)
+    run(runner, &mut pytest(workspace, "python/tests"))
 }
 
 fn browser(workspace: &Workspace, runner: &Runner) -> Verdict {
@@ -251,6 +257,13 @@ fn deny(workspace: &Workspace, runner: &Runner) -> Verdict {
         return Ok(Some(format!("advisories, because their database is out of reach: {error:#}")));
     }
     cargo(workspace, runner, &["deny", "check", "--disable-fetch", "advisories"])
+}
+
+/// Builds the main job and the arena, which the checks that follow start; together, since linking them takes a core each.
+fn release(workspace: &Workspace, runner: &Runner) -> Verdict {
+    // The README's first command: the arena's dependencies, with their features, must not be needed for it.
+    cargo(workspace, runner, &["check"])?;
+    cargo(workspace, runner, &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"])
 }
 
 fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
