@@ -263,7 +263,11 @@ fn deny(workspace: &Workspace, runner: &Runner) -> Verdict {
 fn release(workspace: &Workspace, runner: &Runner) -> Verdict {
     // The README's first command: the arena's dependencies, with their features, must not be needed for it.
     cargo(workspace, runner, &["check"])?;
-    cargo(workspace, runner, &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"])
+    cargo(
+        workspace,
+        runner,
+        &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"],
+    )
 }
 
 fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
