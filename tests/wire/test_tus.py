@@ -226,7 +226,7 @@ def test_many_uploads_at_once_take_little_memory(start: Start, place: Place) -> 
     finally:
         for peer in peers:
             peer.close()
-    # Each connection to a bucket has buffers, too.
-    limit_mib = 64 if isinstance(place, Directory) else 80
+    # Each connection to a bucket has buffers, too, and its thread a deep stack where nothing is optimized.
+    limit_mib = 64 if isinstance(place, Directory) else 96
     assert server.memory_kib("VmHWM") - idle_kib < limit_mib * 1024
     assert stats(server)["completed"] == count

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tayet_net::Moment;
 
 use crate::RouteId;
-use crate::turn_queue::TurnQueue;
+use crate::turn_queue::{Precedence, TurnQueue};
 use crate::worker::{Job, workers_for};
 
 /// Jobs that have no thread yet. Those among them that take turns it counts, for all to see.
@@ -48,9 +48,9 @@ impl JobQueue {
     }
 
     /// Takes what has waited longest, but rather what takes no turns where threads enough wait for theirs. `None` as well if
-    /// the thread lets others have their turn, one waits for it, and there is nothing else.
-    pub(crate) fn take(&mut self, lets_others: bool) -> Option<Job> {
-        let lets_others = lets_others && self.turns.is_awaited();
+    /// others come first, one of them waits for its turn, and there is nothing else.
+    pub(crate) fn take(&mut self, precedence: Precedence) -> Option<Job> {
+        let lets_others = precedence == Precedence::Others && self.turns.is_awaited();
         if !lets_others && self.turns.room() > 0 {
             return self.pop();
         }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn take(queue: &mut JobQueue) -> Option<usize> {
-        queue.take(false).map(|job| job.test_number())
+        queue.take(Precedence::Own).map(|job| job.test_number())
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn who_lets_others_have_their_turn_leaves_those_calls_while_one_waits() {
         let mut queue = queue(3);
-        let take = |queue: &mut JobQueue| queue.take(true).map(|job| job.test_number());
+        let take = |queue: &mut JobQueue| queue.take(Precedence::Others).map(|job| job.test_number());
         queue.turns.begin_wait();
         assert_eq!([take(&mut queue), take(&mut queue)], [Some(1), None]);
         queue.turns.end_wait();

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tayet_net::ThreadUsage;
 
 use crate::RouteId;
+use crate::turn_queue::Precedence;
 
 /// What a thread keeps from call to call it has for so long, in its CPU time; then the others come first. An interpreter would
 /// take it away after 5 ms, in the middle of a call.
@@ -42,14 +43,15 @@ pub(crate) fn kept_for() -> Option<RouteId> {
     }
 }
 
-/// The calling thread goes on with something else. `true` if it has kept it for as long as it may, and others come first.
-pub(crate) fn give_back() -> bool {
+/// The calling thread goes on with something else; who comes first then.
+pub(crate) fn give_back() -> Precedence {
     match KEPT.replace(Kept::No) {
         Kept::Yes { give_back, .. } => {
             give_back();
-            false
+            Precedence::Own
         }
-        kept => matches!(kept, Kept::Spent),
+        Kept::No | Kept::Undecided { .. } => Precedence::Own,
+        Kept::Spent => Precedence::Others,
     }
 }
 
@@ -119,13 +121,13 @@ mod tests {
         end();
         assert_eq!(
             (kept_for(), give_back(), GIVEN_BACK.get()),
-            (None, false, 0),
+            (None, Precedence::Own, 0),
             "the call had it, and let it go"
         );
         begin(ROUTE);
         keep(note);
         end();
-        assert_eq!((give_back(), give_back(), GIVEN_BACK.get()), (false, false, 1));
+        assert_eq!((give_back(), give_back(), GIVEN_BACK.get()), (Precedence::Own, Precedence::Own, 1));
     }
 
     #[test]
@@ -159,6 +161,6 @@ mod tests {
         }
         assert!(ThreadUsage::cpu_of_current() - began >= MAX_KEPT);
         end();
-        assert_eq!((give_back(), give_back(), GIVEN_BACK.get()), (true, false, 0));
+        assert_eq!((give_back(), give_back(), GIVEN_BACK.get()), (Precedence::Others, Precedence::Own, 0));
     }
 }

@@ -17,6 +17,7 @@ use crate::pool_size::Size;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::slot::Slot;
+use crate::turn_queue::Precedence;
 use crate::worker::{self, Call};
 use crate::{EngineConfig, Request, Service};
 
@@ -80,7 +81,7 @@ pub struct Worker<'a> {
 impl Worker<'_> {
     /// Waits for a job; `None` when there will be no more.
     pub fn next(&self) -> Option<Job> {
-        match self.pool.next(&self.seat, false)? {
+        match self.pool.next(&self.seat, Precedence::Own)? {
             Assignment::Run(job) => Some(Job(job)),
             Assignment::Drive(_) => unreachable!("nobody hands over a loop here"),
         }

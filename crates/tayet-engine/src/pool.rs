@@ -16,7 +16,7 @@ use crate::job_queue::JobQueue;
 use crate::pool_size::Size;
 use crate::seat::Seat;
 use crate::sync::{Mutex, MutexGuard, lock};
-use crate::turn_queue::TurnQueue;
+use crate::turn_queue::{Precedence, TurnQueue};
 use crate::worker::{Job, workers_for};
 
 /// What a thread of the pool is to do next.
@@ -190,16 +190,16 @@ impl Pool {
         missing
     }
 
-    /// A thread of the pool: waits for something to do. `None` when it is to end. One that lets others have their turn leaves calls
-    /// that take turns to them, until it is woken.
-    pub(crate) fn next(&self, seat: &Arc<Seat>, mut lets_others: bool) -> Option<Assignment> {
+    /// A thread of the pool: waits for something to do. `None` when it is to end. Where others come first it leaves calls that take
+    /// turns to them, until it is woken.
+    pub(crate) fn next(&self, seat: &Arc<Seat>, mut precedence: Precedence) -> Option<Assignment> {
         let mut state = self.lock();
         loop {
             if let Some(the_loop) = state.loops.pop_front() {
                 state.driving += 1;
                 return Some(Assignment::Drive(the_loop));
             }
-            if let Some(job) = self.take(&mut state, lets_others) {
+            if let Some(job) = self.take(&mut state, precedence) {
                 return Some(Assignment::Run(job));
             }
             if state.is_stopping {
@@ -211,7 +211,7 @@ impl Pool {
             drop(state);
             let parked_at = Moment::now();
             std::thread::park_timeout(self.idle_timeout);
-            lets_others = false;
+            precedence = Precedence::Own;
             state = self.lock();
             if seat.is_parked.swap(false, Ordering::Relaxed) {
                 // Nobody chose it: it aged, or a wake-up came late that was meant for an earlier rest.
@@ -308,9 +308,9 @@ impl Pool {
         })
     }
 
-    fn take(&self, state: &mut State, lets_others: bool) -> Option<Job> {
-        let lets_others = lets_others && !state.is_stopping;
-        self.may_take_job(state).then(|| state.queue.take(lets_others)).flatten()
+    fn take(&self, state: &mut State, precedence: Precedence) -> Option<Job> {
+        let precedence = if state.is_stopping { Precedence::Own } else { precedence };
+        self.may_take_job(state).then(|| state.queue.take(precedence)).flatten()
     }
 
     /// Whether a job may be taken, or this thread is needed to stand by.

@@ -6,6 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// wait for would lie unused while that one is woken.
 pub(crate) const MAX_AWAITED: usize = 4;
 
+/// Who comes first where calls take turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Precedence {
+    /// The thread that asks: it goes on with what has waited longest.
+    Own,
+    /// Those that wait for their turn: the thread has had its own for as long as it may.
+    Others,
+}
+
 /// Calls that take turns: those under way whose threads wait, and those that have no thread yet.
 ///
 /// A worker rests because another one waits, and that one wakes it because calls are queued: neither may miss what the other

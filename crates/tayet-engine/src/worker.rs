@@ -34,6 +34,7 @@ use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Mutex, lock};
 use crate::turn::TurnPlace;
+use crate::turn_queue::Precedence;
 use crate::{BodyWriter, ExecutionModel, Request, Response, RouteId, kept, problem, trial, turn};
 
 /// Starts a thread; with a loop to drive, or to wait in the pool for something to do.
@@ -219,13 +220,12 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
 /// What the calling thread is to do next. A turn that it has kept is for calls of the same route that wait already.
 fn next(shared: &Shared, seat: &Arc<Seat>) -> Option<Assignment> {
     if kept::is_no_matter() {
-        return shared.pool.next(seat, false);
+        return shared.pool.next(seat, Precedence::Own);
     }
     if let Some(job) = kept::kept_for().and_then(|route| shared.pool.next_of(route)) {
         return Some(Assignment::Run(job));
     }
-    let lets_others = kept::give_back();
-    shared.pool.next(seat, lets_others)
+    shared.pool.next(seat, kept::give_back())
 }
 
 /// What a thread needs for its work.

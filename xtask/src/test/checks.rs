@@ -199,7 +199,7 @@ fn wire_tests(workspace: &Workspace, runner: &Runner, marks: &str) -> Verdict {
 /// The tests of a directory, several at a time: most of them wait, for deadlines and for servers to start.
 fn pytest(workspace: &Workspace, directory: &str) -> Command {
     let mut pytest = Command::new(workspace.path(".venv/bin/python"));
-    pytest.args(["-m", "pytest", "--numprocesses", PYTESTS_AT_ONCE, "--dist", "loadscope", directory]);
+    pytest.args(["-m", "pytest", "--numprocesses", PYTESTS_AT_ONCE, "--dist", "worksteal", directory]);
     pytest.current_dir(workspace.root());
     pytest
 }

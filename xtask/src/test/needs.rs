@@ -176,8 +176,9 @@ impl Installer<'_> {
             return Ok(());
         }
         let mut cargo = Command::new("cargo");
-        // Without optimization: building the tools takes far longer than what they do here.
+        // Neither optimized nor to be debugged: building the tools takes far longer than what they do here.
         cargo.args(["install", "--debug", "--locked", "--version", tool.version, tool.package]);
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
         cargo.args(["--features", tool.features]);
         cargo.arg("--root").arg(self.workspace.path("target/tools"));
         self.run(&mut cargo)?;

@@ -10,7 +10,7 @@ use tayet_testkit::SimulatedNet;
 
 use super::*;
 use crate::engine::share;
-use crate::turn_queue::MAX_AWAITED;
+use crate::turn_queue::{MAX_AWAITED, Precedence};
 use crate::worker::{Call, test_job};
 use crate::{EngineConfig, Head, Match, Request, Response, Route, Service};
 
@@ -52,7 +52,7 @@ fn spawn_behind(
     std::thread::spawn(move || {
         let seat = Seat::of_current();
         first(&pool);
-        while let Some(assignment) = pool.next(&seat, false) {
+        while let Some(assignment) = pool.next(&seat, Precedence::Own) {
             match assignment {
                 Assignment::Run(job) => work(job.test_number()),
                 Assignment::Drive(_) => pool.leave_loop(),
@@ -207,7 +207,7 @@ fn who_lets_others_have_their_turn_does_not_where_the_pool_stops() {
     let pool = pool(Size::Fixed { workers: 9 });
     pool.dispatch(&mut vec![turn_job(0)]);
     pool.turns.begin_wait();
-    let take = || pool.take(&mut pool.lock(), true).map(|job| job.test_number());
+    let take = || pool.take(&mut pool.lock(), Precedence::Others).map(|job| job.test_number());
     assert_eq!(take(), None);
     pool.stop();
     assert_eq!(take(), Some(0));

@@ -20,6 +20,7 @@ use crate::route_class::Overrun;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::sync::{Mutex, lock};
+use crate::turn_queue::Precedence;
 use crate::worker::{Call, Job, Worker, answer_late, handled_late};
 use crate::{EngineConfig, ExecutionModel, Limits};
 
@@ -205,7 +206,9 @@ impl Crew {
             if state.busy == self.habits.workers || self.shared.pool.census().queued == 0 {
                 return;
             }
-            let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat, false) else { return };
+            let Some(Assignment::Run(job)) = self.shared.pool.next(&state.seat, Precedence::Own) else {
+                return;
+            };
             state.busy += 1;
             drop(state);
             self.work_on(job, ReadBefore::default(), Duration::ZERO);
