@@ -291,7 +291,7 @@ fn what_waits_behind_a_bulkhead_asks_for_no_thread_and_lets_others_pass() {
 fn who_leaves_a_bulkhead_goes_on_with_the_next_unless_there_is_other_work() {
     let pool = bounded_pool(1);
     pool.dispatch(&mut (0..4).map(bounded_job).collect());
-    let take = |pool: &Pool| pool.lock().queue.take(false).map(|job| job.test_number());
+    let take = |pool: &Pool| pool.lock().queue.take(Precedence::Own).map(|job| job.test_number());
     assert_eq!((take(&pool), take(&pool)), (Some(0), None));
     assert_eq!(pool.leave(RouteId(0)).map(|job| job.test_number()), Some(1));
     pool.dispatch(&mut vec![job(9)]);
