@@ -25,8 +25,8 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// What programs call for memory; the callees of an allocator's own are not counted again.
 const ALLOCATORS: [&str; 4] = ["malloc", "calloc", "realloc", "posix_memalign"];
 
-/// Has Tayet hold no answers, since none that takes a second is held: whether it does depends on how long a call takes, which is another time here than without
-/// valgrind, and every time another.
+/// Has Tayet hold no answers, since none is that takes a second: whether it would depends on how long a call takes, which is
+/// another time here than without valgrind, and every time another.
 const HOLD_ANSWERS_FROM_US: (&str, &str) = ("TAYET_HOLD_ANSWERS_FROM_US", "1000000");
 
 /// What something cost, in the mean.
