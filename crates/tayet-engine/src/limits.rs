@@ -38,8 +38,8 @@ pub struct Limits {
     /// Bytes that may arrive behind a request that is being answered; past it the socket is not read. Default 64 KiB.
     pub pipeline_buffer_bytes: usize,
     /// How long an answer takes to be made, on its loop, for it to wait for those that the same turn makes next: together they
-    /// wake their clients fewer times. They wait a millisecond at most, and the call then under way; none that took 500 µs waits.
-    /// Default 20 µs.
+    /// wake their clients fewer times. They wait a millisecond at most, and the call then under way; none that took 500 µs waits,
+    /// so that 500 or more means none at all. Default 20 µs.
     pub hold_answers_from_us: u64,
     /// Bytes of an answer's head and small bodies that are gathered before they are sent. Default 64 KiB.
     pub coalesce_bytes: usize,
