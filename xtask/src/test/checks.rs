@@ -1,9 +1,12 @@
 //! The checks, in the order in which they run: the quick and most telling ones first.
 
+use std::num::NonZero;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 
 use super::needs::{CargoTool, GoTool, Need};
 use crate::process::{Runner, output_of};
@@ -273,12 +276,28 @@ fn release(workspace: &Workspace, runner: &Runner) -> Verdict {
 fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
     let targets = output_of(fuzz_command(workspace).arg("list"))?;
     ensure!(!targets.trim().is_empty(), "there is no fuzz target");
-    for target in targets.split_whitespace() {
-        let total_time = format!("-max_total_time={FUZZ_SECONDS}");
-        let options = ["-timeout=10", "-verbosity=0", "-print_funcs=0", "-print_final_stats=1"];
-        run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]).args(options))?;
-    }
+    run(runner, fuzz_command(workspace).arg("build"))?;
+    let waiting = Mutex::new(targets.split_whitespace());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let fuzz_those_that_wait = || {
+        while let Some(target) = next() {
+            fuzz_briefly(workspace, runner, target)?;
+        }
+        anyhow::Ok(())
+    };
+    thread::scope(|scope| {
+        // Each has a core for itself.
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(fuzz_those_that_wait)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
     Ok(None)
+}
+
+fn fuzz_briefly(workspace: &Workspace, runner: &Runner, target: &str) -> anyhow::Result<()> {
+    let total_time = format!("-max_total_time={FUZZ_SECONDS}");
+    let options = ["-timeout=10", "-verbosity=0", "-print_funcs=0", "-print_final_stats=1"];
+    run(runner, fuzz_command(workspace).args(["run", target, "--", &total_time]).args(options)).map(drop)
 }
 
 fn fuzz_command(workspace: &Workspace) -> Command {
