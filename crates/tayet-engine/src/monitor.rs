@@ -21,14 +21,13 @@ use crate::worker;
 /// How soon the monitor looks again while a call is under way that it has seen, or something is queued. 1 ms.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// How soon it looks again while it sees nothing of that kind, or only calls that are new to it where handlers seem never to block:
-/// a loop that is always in some call has many of these. 2 ms: at full load a look costs some 16 µs, most of that for the switch
-/// to its thread and back.
+/// How soon it looks again while it sees nothing of that kind. 2 ms: at full load a look costs some 16 µs, most of that for the
+/// switch to its thread and back, and the call that it interrupts finds the core's caches less warm.
 const CALM_TICK: Duration = Duration::from_millis(2);
 
-/// How soon it looks again while it sees no call at all where handlers seem never to block: once nothing has overrun or been
-/// queued in [`WARY_LOOKS`]. 4 ms: with the [`CALM_TICK`] that follows, what the first call that does may cost the others of its
-/// loop.
+/// How soon it looks again where handlers seem never to block: once nothing has overrun or been queued in [`WARY_LOOKS`]. A loop
+/// that is always in some call is then seen in a new one each time. 4 ms: the first call that does block is seen twice within
+/// 8 ms, and that is what it may cost the others of its loop.
 const QUIET_TICK: Duration = Duration::from_millis(4);
 
 /// Looks since a loop was taken, or a queue seen, after which the monitor looks less often: a second's.
@@ -175,22 +174,13 @@ impl<'a> Patrol<'a> {
         if has_queue {
             self.quiet_looks = 0;
         }
-        let tick = if has_queue || self.is_pressing { TICK } else { self.tick_of_suspects() };
+        let tick = if has_queue || self.is_pressing {
+            TICK
+        } else {
+            tick_between(&self.suspects, self.quiet_looks >= WARY_LOOKS)
+        };
         std::thread::sleep(tick);
         self.quiet_looks = self.quiet_looks.saturating_add(1);
-    }
-
-    /// How soon the calls that were seen are to be looked at again.
-    fn tick_of_suspects(&self) -> Duration {
-        let is_quiet = self.quiet_looks >= WARY_LOOKS;
-        let mut seen = self.suspects.iter().flatten();
-        if seen.any(|suspect| suspect.cpu_ns.is_some() || !is_quiet) {
-            TICK
-        } else if is_quiet && self.suspects.iter().all(Option::is_none) {
-            QUIET_TICK
-        } else {
-            CALM_TICK
-        }
     }
 
     fn take_loops_that_overran(&mut self) {
@@ -214,6 +204,18 @@ impl<'a> Patrol<'a> {
             monitor.doze.sleep_while(|| is_idle() && !monitor.is_stopping());
             self.idle_looks = 0;
         }
+    }
+}
+
+/// How soon the calls that were seen are to be looked at again.
+fn tick_between(suspects: &[Option<Suspect>], is_quiet: bool) -> Duration {
+    let mut seen = suspects.iter().flatten();
+    if seen.any(|suspect| suspect.cpu_ns.is_some() || !is_quiet) {
+        TICK
+    } else if is_quiet {
+        QUIET_TICK
+    } else {
+        CALM_TICK
     }
 }
 
@@ -246,4 +248,26 @@ fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<(Box<Loop>, Overr
         _ => Overrun::Computed,
     };
     Some((driving.slot.take(published)?, overrun))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn suspect(cpu_ns: Option<u64>) -> Option<Suspect> {
+        Some(Suspect { published: Slot::new().publish(Box::new(())), cpu_ns })
+    }
+
+    #[test]
+    fn a_new_call_is_looked_at_soon_unless_handlers_never_block() {
+        assert_eq!(tick_between(&[None, suspect(None)], false), TICK);
+        assert_eq!(tick_between(&[None, suspect(None)], true), QUIET_TICK);
+        assert_eq!(tick_between(&[None, None], false), CALM_TICK);
+        assert_eq!(tick_between(&[None, None], true), QUIET_TICK);
+    }
+
+    #[test]
+    fn a_call_that_has_been_under_way_is_always_looked_at_soon() {
+        assert_eq!(tick_between(&[suspect(Some(1)), None], true), TICK);
+    }
 }
