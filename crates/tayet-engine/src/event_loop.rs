@@ -2,7 +2,7 @@
 //!
 //! [`Loop::step`] goes on until a handler is to be called on this thread. What it needs to go on from there, by whatever
 //! thread, is in the loop: which connection is being looked at, how far its input has been read, what is to be sent.
-//! The life of a request within it is in `exchange.rs`.
+//! The life of a request within it is in `exchange.rs` and its folder.
 
 use std::collections::VecDeque;
 use std::io;

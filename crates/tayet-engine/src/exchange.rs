@@ -7,7 +7,7 @@ mod input;
 mod output;
 
 use bytes::Bytes;
-use tayet_http1::Head;
+use tayet_http1::{self as http1, BodyEvent, Head, Refusal};
 use tayet_net::Token;
 
 use crate::connection::{Busy, Phase};
@@ -158,6 +158,21 @@ impl Loop {
     /// How much of the current connection's input is left.
     fn input_left(&self) -> usize {
         self.current.as_ref().map_or(0, Current::left)
+    }
+}
+
+impl Current {
+    /// Reads what is next of a body.
+    pub(crate) fn read_body<'a>(
+        &'a mut self,
+        received: &'a [u8],
+        protocol: &mut http1::Connection,
+    ) -> Result<Option<BodyEvent<'a>>, Refusal> {
+        let input = self.input.rest(received, self.read);
+        let mut rest = input;
+        let event = protocol.receive_body(&mut rest);
+        self.read += input.len() - rest.len();
+        event
     }
 }
 

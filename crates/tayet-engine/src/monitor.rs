@@ -22,7 +22,7 @@ use crate::worker;
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// How soon it looks again while it sees nothing of that kind. 2 ms: at full load a look costs some 16 µs, most of that for the
-/// switch to its thread and back, and the call that it interrupts finds the core's caches less warm.
+/// switch to its thread and back.
 const CALM_TICK: Duration = Duration::from_millis(2);
 
 /// How soon it looks again where handlers seem never to block: once nothing has overrun or been queued in [`WARY_LOOKS`]. A loop

@@ -69,11 +69,7 @@ impl Loop {
         let Phase::Busy(Busy { stream: Some(stream), .. }) = &mut connection.phase else {
             return Progress::Done;
         };
-        let input = current.input.rest(self.driver.received(), current.read);
-        let mut rest = input;
-        let received = connection.protocol.receive_body(&mut rest);
-        current.read += input.len() - rest.len();
-        match received {
+        match current.read_body(self.driver.received(), &mut connection.protocol) {
             Ok(Some(BodyEvent::Data(data))) => {
                 stream.received_bytes += data.len() as u64;
                 stream.rate.add(data.len());

@@ -81,11 +81,7 @@ impl Loop {
         let Some(current) = &mut self.current else { return Progress::Done };
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let Phase::Body(gathering) = &mut connection.phase else { return Progress::Done };
-        let input = current.input.rest(self.driver.received(), current.read);
-        let mut rest = input;
-        let received = connection.protocol.receive_body(&mut rest);
-        current.read += input.len() - rest.len();
-        match received {
+        match current.read_body(self.driver.received(), &mut connection.protocol) {
             Ok(Some(BodyEvent::Data(data))) => {
                 gathering.rate.add(data.len());
                 gathering.body.extend_from_slice(data);
