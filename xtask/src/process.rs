@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -56,7 +57,7 @@ impl Runner {
                 end_group(child)?;
                 bail!("not done after {} s", limit.as_secs());
             }
-            std::thread::sleep(Duration::from_millis(POLL_INTERVAL_MS));
+            thread::sleep(Duration::from_millis(POLL_INTERVAL_MS));
         }
     }
 
@@ -64,6 +65,14 @@ impl Runner {
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
+}
+
+/// Does all of `jobs` at once, each to its end; an error is the first one's that failed, in their order.
+pub(crate) fn side_by_side(jobs: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) -> anyhow::Result<()> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs.iter().map(|job| scope.spawn(job)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })
 }
 
 /// What `command` writes to its standard output; an error carries what it wrote to its standard error.
@@ -140,6 +149,20 @@ mod tests {
         runner.interrupted.store(true, Ordering::Relaxed);
         let error = runner.run(Command::new("sleep").arg("600"), A_MINUTE).unwrap_err();
         assert_eq!(error.root_cause().to_string(), "interrupted");
+    }
+
+    #[test]
+    fn all_jobs_are_done_and_the_first_failure_is_told() {
+        let done = AtomicBool::new(false);
+        let fail = |why: &'static str| bail!(why);
+        let succeed = || {
+            done.store(true, Ordering::Relaxed);
+            Ok(())
+        };
+        let error = side_by_side(&[&|| fail("first"), &|| fail("second"), &succeed]).unwrap_err();
+        assert_eq!(error.to_string(), "first");
+        assert!(done.load(Ordering::Relaxed));
+        side_by_side(&[&succeed, &succeed]).unwrap();
     }
 
     #[test]

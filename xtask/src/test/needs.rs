@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 
-use crate::process::{Runner, output_of, succeeds};
+use crate::process::{Runner, output_of, side_by_side, succeeds};
 use crate::workspace::Workspace;
 
 /// How long one installation may take before it is ended.
@@ -52,22 +52,13 @@ pub(super) struct GoTool {
 /// Installs those of `needs` that are missing.
 pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
     let installer = Installer { workspace, runner };
-    let packages = needs.iter().filter_map(|need| match need {
-        Need::Apt(package) => Some(*package),
-        _ => None,
-    });
-    installer.install_apt(&packages.collect::<Vec<_>>())?;
-    for need in needs {
-        match need {
-            Need::RustComponent(component) => installer.install_component(component)?,
-            Need::Apt(_) => {}
-            Need::PythonPackages(requirements) => installer.install_python_packages(requirements)?,
-            Need::NodeModules(directory) => installer.install_node_modules(directory)?,
-            Need::Cargo(tool) => installer.install_tool(*tool)?,
-            Need::Go(tool) => installer.build_go_tool(*tool)?,
-        }
-    }
-    Ok(())
+    // Side by side: one waits for its downloads while another compiles.
+    side_by_side(&[
+        &|| installer.install_debian_and_python(needs),
+        &|| installer.install_rust(needs),
+        &|| installer.install_node(needs),
+        &|| installer.install_go(needs),
+    ])
 }
 
 impl CargoTool {
@@ -117,6 +108,50 @@ struct Installer<'a> {
 }
 
 impl Installer<'_> {
+    /// One after the other: Python's environment may want a package of Debian's.
+    fn install_debian_and_python(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
+        let packages = needs.iter().filter_map(|need| match need {
+            Need::Apt(package) => Some(*package),
+            _ => None,
+        });
+        self.install_apt(&packages.collect::<Vec<_>>())?;
+        for need in needs {
+            if let Need::PythonPackages(requirements) = need {
+                self.install_python_packages(requirements)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn install_rust(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
+        for need in needs {
+            match need {
+                Need::RustComponent(component) => self.install_component(component)?,
+                Need::Cargo(tool) => self.install_tool(*tool)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn install_node(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
+        for need in needs {
+            if let Need::NodeModules(directory) = need {
+                self.install_node_modules(directory)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn install_go(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
+        for need in needs {
+            if let Need::Go(tool) = need {
+                self.build_go_tool(*tool)?;
+            }
+        }
+        Ok(())
+    }
+
     fn install_apt(&self, packages: &[&str]) -> anyhow::Result<()> {
         let missing: Vec<_> = packages.iter().copied().filter(|package| !is_apt_installed(package)).collect();
         if missing.is_empty() {
