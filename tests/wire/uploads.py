@@ -14,10 +14,12 @@ UPLOAD_RESUMPTION_SUPPORTED = 104
 TUS = {"Tus_Resumable": "1.0.0"}
 
 
-def create(server: Server, length: int | None, **fields: str) -> str:
-    """Creates an upload by tus; where it is."""
+def create(server: Server, length: int | None, body: bytes = b"", **fields: str) -> str:
+    """Creates an upload by tus, with its first bytes; where it is."""
     said = {"Upload_Defer_Length": "1"} if length is None else {"Upload_Length": str(length)}
-    created = ask(server, "POST", "/files", b"", **TUS, **said, **fields)
+    if body:
+        said["Content_Type"] = OFFSET_STREAM
+    created = ask(server, "POST", "/files", body, **TUS, **said, **fields)
     assert created.status == 201, created
     return created.get("location")
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 
-use self::checks::{Build, CHECKS, Check};
-use crate::process::{Runner, side_by_side};
+use self::checks::{CHECKS, Check};
+use crate::process::Runner;
 use crate::workspace::Workspace;
 
 /// Which checks to run.
@@ -51,14 +51,9 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> anyhow::Result<()> 
     let start = Instant::now();
     let runner = Runner::new()?;
     install(workspace, &runner, &selected)?;
-    let will_run = selected.iter().filter(|check| !(args.fast && check.too_slow_for_fast.is_some()));
-    let mut builds: Vec<_> = will_run.filter_map(|check| check.build).collect();
     let mut reports = Vec::new();
     for (position, check) in selected.iter().enumerate() {
         println!("\n=== [{}/{}] {}: {} ===", position + 1, selected.len(), check.name, check.headline);
-        if check.build.is_some() {
-            build(workspace, &runner, &std::mem::take(&mut builds));
-        }
         reports.push(run_check(workspace, &runner, check, args.fast));
         if runner.is_interrupted() {
             break;
@@ -95,22 +90,6 @@ fn install(workspace: &Workspace, runner: &Runner, selected: &[&Check]) -> anyho
     needs::install(workspace, runner, &needs)?;
     println!("install: done in {}", seconds(start.elapsed()));
     Ok(())
-}
-
-/// Builds ahead what several checks need; one of them may as well do it itself.
-fn build(workspace: &Workspace, runner: &Runner, builds: &[Build]) {
-    if builds.len() < 2 {
-        return;
-    }
-    println!("\n=== build: what the next checks need ===");
-    let start = Instant::now();
-    let jobs: Vec<_> = builds.iter().map(|build| || build(workspace, runner)).collect();
-    let jobs: Vec<_> = jobs.iter().map(|job| job as _).collect();
-    let outcome = match side_by_side(&jobs) {
-        Ok(()) => "done".to_owned(),
-        Err(error) => format!("{error:#}; its check says it again"),
-    };
-    println!("build: {outcome}, after {}", seconds(start.elapsed()));
 }
 
 fn run_check(workspace: &Workspace, runner: &Runner, check: &Check, fast: bool) -> Report {

@@ -31,14 +31,8 @@ pub(super) struct Check {
     pub(super) needs: &'static [Need],
     /// Why `--fast` leaves it out, if it does.
     pub(super) too_slow_for_fast: Option<&'static str>,
-    /// What it compiles for itself alone and takes minutes: such are compiled side by side before the first of these checks
-    /// runs, for each ends in a link that takes one core only. What fails then fails again in its check.
-    pub(super) build: Option<Build>,
     pub(super) run: fn(&Workspace, &Runner) -> Verdict,
 }
-
-/// Compiles something.
-pub(super) type Build = fn(&Workspace, &Runner) -> anyhow::Result<()>;
 
 /// An error if the check failed; else what it had to leave out, if anything.
 type Verdict = anyhow::Result<Option<String>>;
@@ -49,7 +43,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the code is formatted",
         needs: &[Need::RustComponent("rustfmt")],
         too_slow_for_fast: None,
-        build: None,
         run: |workspace, runner| cargo(workspace, runner, &["fmt", "--all", "--check"]),
     },
     Check {
@@ -57,7 +50,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "crates depend on each other downwards only",
         needs: &[],
         too_slow_for_fast: None,
-        build: None,
         run: |workspace, _| layers::run(workspace).map(|()| None),
     },
     Check {
@@ -65,7 +57,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "lengths, unsafe code, left-over notes, ignored tests",
         needs: &[],
         too_slow_for_fast: None,
-        build: None,
         run: |workspace, _| tidy::run(workspace).map(|()| None),
     },
     Check {
@@ -73,7 +64,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "no warnings from the compiler or clippy",
         needs: &[Need::RustComponent("clippy")],
         too_slow_for_fast: None,
-        build: None,
         run: |workspace, runner| {
             cargo(workspace, runner, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
         },
@@ -83,7 +73,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "unit, integration and documentation tests",
         needs: &[],
         too_slow_for_fast: None,
-        build: None,
         run: test,
     },
     Check {
@@ -91,7 +80,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "documentation without warnings",
         needs: &[],
         too_slow_for_fast: None,
-        build: None,
         run: doc,
     },
     Check {
@@ -104,7 +92,6 @@ pub(super) const CHECKS: &[Check] = &[
             Need::Cargo(CargoTool::S3S_FS),
         ],
         too_slow_for_fast: Some("starts dozens of servers and waits for their deadlines"),
-        build: None,
         run: wire,
     },
     Check {
@@ -116,7 +103,6 @@ pub(super) const CHECKS: &[Check] = &[
             Need::PythonPackages("tests/wire/requirements.txt"),
         ],
         too_slow_for_fast: Some("builds FerretDB and waits for breakers to close again"),
-        build: None,
         run: mongo,
     },
     Check {
@@ -124,7 +110,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the Python package: PEP 3333, real applications, the command",
         needs: &[Need::PythonPackages("python/tests/requirements.txt")],
         too_slow_for_fast: Some("builds an extension module and starts dozens of servers"),
-        build: None,
         run: wsgi,
     },
     Check {
@@ -132,7 +117,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the demonstration's page in a browser",
         needs: &[Need::Apt("chromium"), Need::NodeModules("tests/browser")],
         too_slow_for_fast: Some("starts a browser"),
-        build: None,
         run: browser,
     },
     Check {
@@ -140,7 +124,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "every interleaving of the engine's lock-free parts",
         needs: &[],
         too_slow_for_fast: Some("explores thousands of interleavings"),
-        build: Some(build_models),
         run: loom,
     },
     Check {
@@ -148,7 +131,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "dependencies' licences, sources, duplicates and advisories",
         needs: &[Need::Cargo(CargoTool::DENY)],
         too_slow_for_fast: Some("builds cargo-deny when it is not there"),
-        build: None,
         run: deny,
     },
     Check {
@@ -156,7 +138,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the programs build as they are released",
         needs: &[],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
-        build: Some(build_release),
         run: release,
     },
     Check {
@@ -164,7 +145,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the quick sections of the Autobahn suite for WebSockets",
         needs: &[],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
-        build: None,
         run: conformance::check_quickly,
     },
     Check {
@@ -172,7 +152,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "what requests cost in user space, against the record",
         needs: &[Need::Apt("valgrind")],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
-        build: None,
         run: |workspace, runner| {
             bench::check_instructions(workspace, runner, bench::Ratchet::Check).map(|()| None)
         },
@@ -182,7 +161,6 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "every fuzz target, briefly",
         needs: &[Need::Apt("g++"), Need::Cargo(CargoTool::FUZZ)],
         too_slow_for_fast: Some("each target runs for a while under a sanitizer"),
-        build: Some(build_fuzz_targets),
         run: fuzz,
     },
 ];
@@ -256,15 +234,11 @@ fn browser(workspace: &Workspace, runner: &Runner) -> Verdict {
 }
 
 fn loom(workspace: &Workspace, runner: &Runner) -> Verdict {
-    build_models(workspace, runner)?;
+    run(runner, loom_command(workspace).arg("--no-run"))?;
     let models = output_of(loom_command(workspace).args(["--", "--list"]))?;
     // A filter that matches nothing passes too, which would prove nothing.
     ensure!(models.lines().any(|line| line.ends_with(": test")), "no model is called loom_*");
     run(runner, &mut loom_command(workspace))
-}
-
-fn build_models(workspace: &Workspace, runner: &Runner) -> anyhow::Result<()> {
-    run(runner, loom_command(workspace).arg("--no-run")).map(drop)
 }
 
 fn loom_command(workspace: &Workspace) -> Command {
@@ -288,23 +262,21 @@ fn deny(workspace: &Workspace, runner: &Runner) -> Verdict {
     cargo(workspace, runner, &["deny", "check", "--disable-fetch", "advisories"])
 }
 
+/// Builds the main job and the arena, which the checks that follow start; together, since linking them takes a core each.
 fn release(workspace: &Workspace, runner: &Runner) -> Verdict {
     // The README's first command: the arena's dependencies, with their features, must not be needed for it.
     cargo(workspace, runner, &["check"])?;
-    build_release(workspace, runner)?;
-    Ok(None)
-}
-
-/// Builds the main job and the arena, which the checks that follow start; together, since linking them takes a core each.
-fn build_release(workspace: &Workspace, runner: &Runner) -> anyhow::Result<()> {
-    let args = ["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"];
-    cargo(workspace, runner, &args).map(drop)
+    cargo(
+        workspace,
+        runner,
+        &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"],
+    )
 }
 
 fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
     let targets = output_of(fuzz_command(workspace).arg("list"))?;
     ensure!(!targets.trim().is_empty(), "there is no fuzz target");
-    build_fuzz_targets(workspace, runner)?;
+    run(runner, fuzz_command(workspace).arg("build"))?;
     let waiting = Mutex::new(targets.split_whitespace());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let fuzz_those_that_wait = || {
@@ -317,10 +289,6 @@ fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     side_by_side(&vec![&fuzz_those_that_wait as _; cores])?;
     Ok(None)
-}
-
-fn build_fuzz_targets(workspace: &Workspace, runner: &Runner) -> anyhow::Result<()> {
-    run(runner, fuzz_command(workspace).arg("build")).map(drop)
 }
 
 fn fuzz_briefly(workspace: &Workspace, runner: &Runner, target: &str) -> anyhow::Result<()> {
