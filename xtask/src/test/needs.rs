@@ -1,6 +1,6 @@
 //! What the checks need beside Rust, Python and Node, installed only where it is missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
@@ -52,13 +52,41 @@ pub(super) struct GoTool {
 /// Installs those of `needs` that are missing.
 pub(super) fn install(workspace: &Workspace, runner: &Runner, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
     let installer = Installer { workspace, runner };
+    let packages = needs.iter().filter_map(|need| match need {
+        Need::Apt(package) => Some(*package),
+        _ => None,
+    });
+    // First: there may be compilers among them.
+    installer.install_apt(&packages.collect::<Vec<_>>())?;
+    let mut by_manager = BTreeMap::<Manager, Vec<Need>>::new();
+    for need in needs {
+        by_manager.entry(need.manager()).or_default().push(*need);
+    }
     // Side by side: one waits for its downloads while another compiles.
-    side_by_side(&[
-        &|| installer.install_debian_and_python(needs),
-        &|| installer.install_rust(needs),
-        &|| installer.install_node(needs),
-        &|| installer.install_go(needs),
-    ])
+    let jobs: Vec<_> = by_manager.values().map(|needs| || installer.install_all(needs)).collect();
+    side_by_side(&jobs.iter().map(|job| job as _).collect::<Vec<_>>())
+}
+
+/// Who installs something; each does one thing after the other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Manager {
+    Apt,
+    Cargo,
+    Go,
+    Npm,
+    Pip,
+}
+
+impl Need {
+    fn manager(self) -> Manager {
+        match self {
+            Self::Apt(_) => Manager::Apt,
+            Self::RustComponent(_) | Self::Cargo(_) => Manager::Cargo,
+            Self::Go(_) => Manager::Go,
+            Self::NodeModules(_) => Manager::Npm,
+            Self::PythonPackages(_) => Manager::Pip,
+        }
+    }
 }
 
 impl CargoTool {
@@ -108,48 +136,16 @@ struct Installer<'a> {
 }
 
 impl Installer<'_> {
-    /// One after the other: Python's environment may want a package of Debian's.
-    fn install_debian_and_python(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
-        let packages = needs.iter().filter_map(|need| match need {
-            Need::Apt(package) => Some(*package),
-            _ => None,
-        });
-        self.install_apt(&packages.collect::<Vec<_>>())?;
-        for need in needs {
-            if let Need::PythonPackages(requirements) = need {
-                self.install_python_packages(requirements)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn install_rust(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
-        for need in needs {
-            match need {
-                Need::RustComponent(component) => self.install_component(component)?,
-                Need::Cargo(tool) => self.install_tool(*tool)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn install_node(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
-        for need in needs {
-            if let Need::NodeModules(directory) = need {
-                self.install_node_modules(directory)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn install_go(&self, needs: &BTreeSet<Need>) -> anyhow::Result<()> {
-        for need in needs {
-            if let Need::Go(tool) = need {
-                self.build_go_tool(*tool)?;
-            }
-        }
-        Ok(())
+    fn install_all(&self, needs: &[Need]) -> anyhow::Result<()> {
+        needs.iter().try_for_each(|need| match need {
+            Need::RustComponent(component) => self.install_component(component),
+            // All at once, before.
+            Need::Apt(_) => Ok(()),
+            Need::PythonPackages(requirements) => self.install_python_packages(requirements),
+            Need::NodeModules(directory) => self.install_node_modules(directory),
+            Need::Cargo(tool) => self.install_tool(*tool),
+            Need::Go(tool) => self.build_go_tool(*tool),
+        })
     }
 
     fn install_apt(&self, packages: &[&str]) -> anyhow::Result<()> {
