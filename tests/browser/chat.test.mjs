@@ -126,7 +126,7 @@ describe("the chat", { timeout: 5 * TIMEOUT_MS }, () => {
     await page.evaluate(() => (location.hash = "#room=a/b"));
     await page.getByRole("alert").filter({ hasText: "letters, digits and hyphens" }).waitFor();
     await page.getByRole("heading", { name: "limits", exact: true }).waitFor();
-    for (let count = 0; count < 3 * BURST_MESSAGES; count += 1) await say(page, `fast ${count}`);
+    await sayAtOnce(page, Array.from({ length: 3 * BURST_MESSAGES }, (_, count) => `fast ${count}`));
     await page.getByRole("alert").filter({ hasText: "too fast" }).waitFor();
     assert.match(await page.getByRole("textbox", { name: "Message" }).inputValue(), /^fast \d+$/);
   });
@@ -200,6 +200,16 @@ async function say(page, text) {
   const message = page.getByRole("textbox", { name: "Message" });
   await message.fill(text);
   await message.press("Enter");
+}
+
+/** Says all of it before the page can do anything else: however slow the machine is, that is too fast. */
+async function sayAtOnce(page, texts) {
+  await page.getByRole("textbox", { name: "Message" }).evaluate((message, texts) => {
+    for (const text of texts) {
+      message.value = text;
+      message.form.requestSubmit();
+    }
+  }, texts);
 }
 
 /** Waits until the page shows a message. */
