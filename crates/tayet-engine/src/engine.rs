@@ -209,7 +209,7 @@ pub(crate) fn serve_with(
     service: Arc<dyn Service>,
     addresses: Arc<[Address]>,
 ) -> io::Result<Engine> {
-    let shared = Arc::new(share(config, &drivers, service));
+    let shared = Arc::new(share(config, &drivers, service)?);
     make_room_for_descriptors(shared.max_connections);
     let loops = drivers
         .into_iter()
@@ -235,7 +235,11 @@ pub(crate) fn serve_with(
 }
 
 /// What an engine's threads are to share.
-pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service: Arc<dyn Service>) -> Shared {
+pub(crate) fn share(
+    config: &EngineConfig,
+    drivers: &[Box<dyn Driver>],
+    service: Arc<dyn Service>,
+) -> io::Result<Shared> {
     let limits = config.limits.clone();
     let routes = service.routes();
     let bulkheads = Bulkheads::new(concurrency_limits(&routes));
@@ -243,10 +247,10 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
     let idle_timeout = Duration::from_millis(limits.worker_idle_timeout_ms);
     let loops = drivers.len();
     let homes = homes(config, drivers);
-    Shared {
+    Ok(Shared {
         pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout)
             .with_bulkheads(bulkheads),
-        monitor: Monitor::new(loops),
+        monitor: Monitor::new(loops)?,
         flusher: Flusher::default(),
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
         homes,
@@ -264,7 +268,7 @@ pub(crate) fn share(config: &EngineConfig, drivers: &[Box<dyn Driver>], service:
         is_shutting_down: AtomicBool::new(false),
         running_loops: Mutex::new(loops),
         loop_stopped: Condvar::new(),
-    }
+    })
 }
 
 fn concurrency_limits(routes: &[Route]) -> impl Iterator<Item = (RouteId, usize)> {

@@ -242,8 +242,8 @@ impl Loop {
     /// A thread begins to drive the loop. If another one was left behind within a handler, the connection of that handler's
     /// request waits for its answer, and the loop goes on with the next.
     pub(crate) fn arrive(&mut self) {
-        self.shared.monitor.loop_wakes(self.index);
         self.set_now();
+        self.shared.monitor.loop_wakes(self.index, self.now);
         if self.current.is_some() {
             self.leave_current();
         }
@@ -321,15 +321,18 @@ impl Loop {
         if let Some(grace) = &mut self.grace {
             grace.looks_left = grace.looks_left.saturating_sub(1);
         }
-        if self.home.mailbox.fall_asleep() {
+        let sleeps = self.home.mailbox.fall_asleep();
+        if sleeps {
             self.shared.monitor.loop_sleeps(self.index);
             if let Err(error) = self.driver.wait(self.next_look_in()) {
                 tracing::error!(%error, "the poller failed");
                 std::thread::sleep(Duration::from_millis(ACCEPT_PAUSE_MS));
             }
-            self.shared.monitor.loop_wakes(self.index);
         }
         self.set_now();
+        if sleeps {
+            self.shared.monitor.loop_wakes(self.index, self.now);
+        }
         self.home.mailbox.take(&mut self.taken);
         self.inbox.extend(self.taken.drain(..));
         self.expire_deadlines();
@@ -339,6 +342,8 @@ impl Loop {
     pub(crate) fn set_now(&mut self) {
         self.now = self.driver.now();
         self.now_ms = self.now.as_ms();
+        let Shared { monitor, pool, flusher, .. } = &*self.shared;
+        monitor.loop_goes_on(self.index, self.now, pool, flusher);
     }
 
     fn is_done(&self) -> bool {

@@ -4,6 +4,7 @@
 //! loses it if the handler overruns. Applications use the `tayet` crate, which builds on this one; see ARCHITECTURE.md
 //! for the life of one request.
 
+mod alarm;
 mod answer;
 mod body;
 mod body_part;
@@ -21,7 +22,6 @@ mod counters;
 mod deferral;
 mod detached;
 mod download;
-mod doze;
 mod engine;
 mod event_loop;
 mod event_stream;

@@ -152,7 +152,7 @@ impl Writer {
     /// When the system gives no poller.
     pub fn of_loops(count: usize, service: Arc<dyn Service>) -> io::Result<Vec<Self>> {
         let drivers = IoDriver::Epoll.open(count)?;
-        let shared = Arc::new(share(&EngineConfig::default(), &drivers, service));
+        let shared = Arc::new(share(&EngineConfig::default(), &drivers, service)?);
         let writer = |(index, driver)| Self {
             index,
             shared: Arc::clone(&shared),
@@ -169,7 +169,7 @@ impl Writer {
         let (mailbox, shard) = (&shared.homes[*index].mailbox, &shared.shards[*index]);
         if mailbox.fall_asleep() {
             shared.monitor.loop_sleeps(*index);
-            shared.monitor.loop_wakes(*index);
+            shared.monitor.loop_wakes(*index, Moment::now());
         }
         mailbox.take(taken);
         shard.received_bytes.add(64);

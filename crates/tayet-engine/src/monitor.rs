@@ -1,11 +1,12 @@
 //! The monitor: takes loops from handlers that overrun, and lets the pool grow.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tayet_net::{Moment, ThreadActivity};
+use tayet_net::{AlarmClock, Moment, ThreadActivity};
 
-use crate::doze::Doze;
+use crate::alarm::Alarm;
 use crate::event_loop::Loop;
 use crate::flusher::Flusher;
 use crate::pool::Pool;
@@ -14,27 +15,22 @@ use crate::shared::Shared;
 use crate::slot::{Published, Slot};
 #[cfg(all(test, not(loom)))]
 use crate::span::Span;
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::turn::TurnPlace;
 use crate::worker;
 
 /// How soon the monitor looks again while a call is under way that it has seen, or something is queued. 1 ms.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// How soon it looks again while it sees nothing of that kind. 2 ms: at full load a look costs some 16 µs, most of that for the
-/// switch to its thread and back.
-const CALM_TICK: Duration = Duration::from_millis(2);
+/// How soon it looks once a loop is at work, or has ceased to go on. 3 ms: a call that blocks is seen twice within this and a
+/// [`TICK`], and that is what it may cost the others of its loop.
+const FIRST_LOOK: Duration = Duration::from_millis(3);
 
-/// How soon it looks again where handlers seem never to block: once nothing has overrun or been queued in [`WARY_LOOKS`]. A loop
-/// that is always in some call is then seen in a new one each time. 4 ms: the first call that does block is seen twice within
-/// 8 ms, and that is what it may cost the others of its loop.
-const QUIET_TICK: Duration = Duration::from_millis(4);
+/// How often a loop that goes on puts the look off, unless another has. 1 ms: a system call each.
+const PUT_OFF_EVERY: Duration = Duration::from_millis(1);
 
-/// Looks since a loop was taken, or a queue seen, after which the monitor looks less often: a second's.
-const WARY_LOOKS: u32 = 500;
-
-/// Ticks without a loop at work, and nothing queued, after which the monitor sleeps until a loop wakes it.
-const IDLE_TICKS: u32 = 64;
+/// How long a loop at work may not have gone on for the others to put the look off. 2 ms.
+const GOES_ON: Duration = Duration::from_millis(2);
 
 /// A thread that runs has overrun when its call has had this much CPU time under the monitor's eyes; one that neither
 /// sleeps nor runs only waits for a core, and another thread would have to wait for it too.
@@ -43,7 +39,7 @@ const MIN_CPU_NS: u64 = QUICK_COMPUTATION.as_nanos() as u64;
 /// What the monitor watches, a place for each loop.
 pub(crate) struct Monitor {
     posts: Box<[Watch]>,
-    doze: Doze,
+    alarm: Alarm,
     is_stopping: AtomicBool,
 }
 
@@ -51,6 +47,8 @@ pub(crate) struct Monitor {
 #[repr(align(128))]
 struct Watch {
     is_awake: AtomicBool,
+    /// When it last had come to the end of a call or of a wait, less than [`PUT_OFF_EVERY`] ago.
+    went_on_ns: AtomicU64,
     driving: Mutex<Option<Driving>>,
 }
 
@@ -64,12 +62,15 @@ pub(crate) struct Driving {
 }
 
 impl Monitor {
-    pub(crate) fn new(loops: usize) -> Self {
-        Self {
+    /// # Errors
+    ///
+    /// When the process is out of descriptors.
+    pub(crate) fn new(loops: usize) -> io::Result<Self> {
+        Ok(Self {
             posts: (0..loops).map(|_| Watch::new()).collect(),
-            doze: Doze::new(),
+            alarm: Alarm::new(AlarmClock::new()?),
             is_stopping: AtomicBool::new(false),
-        }
+        })
     }
 
     pub(crate) fn set_driving(&self, index: usize, driving: Driving) {
@@ -81,9 +82,28 @@ impl Monitor {
     }
 
     /// The loop has something to do.
-    pub(crate) fn loop_wakes(&self, index: usize) {
+    pub(crate) fn loop_wakes(&self, index: usize, now: Moment) {
         self.posts[index].is_awake.store(true, Ordering::Relaxed);
-        self.doze.rouse();
+        self.alarm.ensure(now, FIRST_LOOK);
+    }
+
+    /// The loop is at work and not stuck: while this is so of all that are, and nothing else is to be looked after, the monitor
+    /// need not look.
+    pub(crate) fn loop_goes_on(&self, index: usize, now: Moment, pool: &Pool, flusher: &Flusher) {
+        let post = &self.posts[index];
+        if post.went_on_within(PUT_OFF_EVERY, now) {
+            return;
+        }
+        post.went_on_ns.store(now.as_ns(), Ordering::Relaxed);
+        let another_has_just = self.alarm.is_due_after(now + (FIRST_LOOK - PUT_OFF_EVERY));
+        if !another_has_just && self.can_wait(now, pool, flusher) {
+            self.alarm.set(now, FIRST_LOOK);
+        }
+    }
+
+    /// Whether the next look can: every loop is well, and nothing but loops is to be looked after.
+    fn can_wait(&self, now: Moment, pool: &Pool, flusher: &Flusher) -> bool {
+        self.posts.iter().all(|post| post.is_well(now)) && !pool.has_queue() && flusher.is_idle()
     }
 
     /// The loop is about to wait.
@@ -99,15 +119,15 @@ impl Monitor {
 
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
-        self.doze.rouse();
+        self.alarm.ensure(Moment::now(), Duration::ZERO);
     }
 
     /// There is something to look after.
     pub(crate) fn rouse(&self) {
-        self.doze.rouse();
+        self.alarm.ensure(Moment::now(), TICK);
     }
 
-    /// Whether the monitor may sleep: no loop is at work, nothing waits for a thread that the pool may yet need to start, and no
+    /// Whether the monitor need not look: no loop is at work, nothing waits for a thread that the pool may yet need to start, and no
     /// writer may leave something to be sent.
     pub(crate) fn is_idle(&self, pool: &Pool, flusher: &Flusher) -> bool {
         !self.is_any_loop_awake() && !pool.has_queue() && flusher.is_idle()
@@ -124,7 +144,18 @@ impl Monitor {
 
 impl Watch {
     fn new() -> Self {
-        Self { is_awake: AtomicBool::new(false), driving: Mutex::new(None) }
+        Self { is_awake: AtomicBool::new(false), went_on_ns: AtomicU64::new(0), driving: Mutex::new(None) }
+    }
+
+    /// Whether it did no longer ago than that.
+    fn went_on_within(&self, time: Duration, now: Moment) -> bool {
+        // In nanoseconds, since it is asked for each request.
+        now.ns_since(Moment::from_ns(self.went_on_ns.load(Ordering::Relaxed))) < time.as_nanos() as u64
+    }
+
+    /// Whether the loop waits, or has gone on of late.
+    fn is_well(&self, now: Moment) -> bool {
+        !self.is_awake.load(Ordering::Relaxed) || self.went_on_within(GOES_ON, now)
     }
 }
 
@@ -132,12 +163,12 @@ impl Watch {
 pub(crate) fn run(shared: &Arc<Shared>) {
     let mut patrol = Patrol::new(shared);
     while !shared.monitor.is_stopping() {
-        patrol.pause();
+        shared.monitor.alarm.wait();
         patrol.take_loops_that_overran();
         let missing = shared.pool.grow(Moment::now() - TICK);
         worker::start_counted(shared, missing);
         patrol.is_pressing = shared.flusher.look();
-        patrol.sleep_where_nothing_happens();
+        patrol.set_alarm();
     }
 }
 
@@ -146,10 +177,6 @@ struct Patrol<'a> {
     shared: &'a Arc<Shared>,
     /// The call that each loop was seen in.
     suspects: Vec<Option<Suspect>>,
-    /// Looks since a loop was taken, or a queue seen.
-    quiet_looks: u32,
-    /// Looks since there was anything to look after.
-    idle_looks: u32,
     /// The flusher has something that is to be sent soon.
     is_pressing: bool,
 }
@@ -164,29 +191,12 @@ struct Suspect {
 
 impl<'a> Patrol<'a> {
     fn new(shared: &'a Arc<Shared>) -> Self {
-        let suspects = vec![None; shared.monitor.posts.len()];
-        Self { shared, suspects, quiet_looks: 0, idle_looks: 0, is_pressing: false }
-    }
-
-    /// Waits until it is time for the next look.
-    fn pause(&mut self) {
-        let has_queue = self.shared.pool.has_queue();
-        if has_queue {
-            self.quiet_looks = 0;
-        }
-        let tick = if has_queue || self.is_pressing {
-            TICK
-        } else {
-            tick_between(&self.suspects, self.quiet_looks >= WARY_LOOKS)
-        };
-        std::thread::sleep(tick);
-        self.quiet_looks = self.quiet_looks.saturating_add(1);
+        Self { shared, suspects: vec![None; shared.monitor.posts.len()], is_pressing: false }
     }
 
     fn take_loops_that_overran(&mut self) {
         for (post, suspect) in self.shared.monitor.posts.iter().zip(&mut self.suspects) {
             if let Some((mut the_loop, overrun)) = look(post, suspect) {
-                self.quiet_looks = 0;
                 the_loop.note_takeover(overrun);
                 let missing = self.shared.pool.drive(the_loop);
                 worker::start_counted(self.shared, missing);
@@ -194,28 +204,15 @@ impl<'a> Patrol<'a> {
         }
     }
 
-    /// Sleeps until there is something to look after, if there has been nothing for a while.
-    fn sleep_where_nothing_happens(&mut self) {
+    /// Sees to the next look, if there is to be one before a loop wakes.
+    fn set_alarm(&self) {
         let Shared { monitor, pool, flusher, .. } = &**self.shared;
-        let is_idle = || monitor.is_idle(pool, flusher);
-        self.idle_looks = if is_idle() { self.idle_looks + 1 } else { 0 };
-        if self.idle_looks > IDLE_TICKS {
-            // A loop may have queued a job and fallen asleep again before this thread has come to look.
-            monitor.doze.sleep_while(|| is_idle() && !monitor.is_stopping());
-            self.idle_looks = 0;
+        // A loop may have queued a job and fallen asleep again before this thread has come to look.
+        if monitor.alarm.unset_unless(|| monitor.is_stopping() || !monitor.is_idle(pool, flusher)) {
+            return;
         }
-    }
-}
-
-/// How soon the calls that were seen are to be looked at again.
-fn tick_between(suspects: &[Option<Suspect>], is_quiet: bool) -> Duration {
-    let mut seen = suspects.iter().flatten();
-    if seen.any(|suspect| suspect.cpu_ns.is_some() || !is_quiet) {
-        TICK
-    } else if is_quiet {
-        QUIET_TICK
-    } else {
-        CALM_TICK
+        let is_soon = self.is_pressing || pool.has_queue() || self.suspects.iter().any(Option::is_some);
+        monitor.alarm.ensure(Moment::now(), if is_soon { TICK } else { FIRST_LOOK });
     }
 }
 
@@ -253,21 +250,36 @@ fn look(post: &Watch, suspect: &mut Option<Suspect>) -> Option<(Box<Loop>, Overr
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::pool_size::Size;
 
-    fn suspect(cpu_ns: Option<u64>) -> Option<Suspect> {
-        Some(Suspect { published: Slot::new().publish(Box::new(())), cpu_ns })
+    fn at_ms(ms: u64) -> Moment {
+        Moment::from_ns(ms * 1_000_000)
     }
 
     #[test]
-    fn a_new_call_is_looked_at_soon_unless_handlers_never_block() {
-        assert_eq!(tick_between(&[None, suspect(None)], false), TICK);
-        assert_eq!(tick_between(&[None, suspect(None)], true), QUIET_TICK);
-        assert_eq!(tick_between(&[None, None], false), CALM_TICK);
-        assert_eq!(tick_between(&[None, None], true), QUIET_TICK);
+    fn a_loop_that_waits_is_well_and_one_at_work_is_if_it_goes_on() {
+        let post = Watch::new();
+        post.went_on_ns.store(at_ms(100).as_ns(), Ordering::Relaxed);
+        assert!(post.is_well(at_ms(200)));
+        post.is_awake.store(true, Ordering::Relaxed);
+        assert!(post.is_well(at_ms(101)));
+        assert!(!post.is_well(at_ms(102)));
     }
 
     #[test]
-    fn a_call_that_has_been_under_way_is_always_looked_at_soon() {
-        assert_eq!(tick_between(&[suspect(Some(1)), None], true), TICK);
+    fn the_look_is_put_off_while_every_loop_at_work_goes_on() {
+        let monitor = Monitor::new(2).unwrap();
+        let pool = Pool::new(Size::Elastic { max: 1, standby: 0, eager: false }, 1, Duration::from_secs(1));
+        let flusher = Flusher::default();
+        let can_wait = |at: u64| monitor.can_wait(at_ms(at), &pool, &flusher);
+        for index in 0..2 {
+            monitor.loop_wakes(index, at_ms(100));
+            monitor.loop_goes_on(index, at_ms(100), &pool, &flusher);
+        }
+        assert!(can_wait(101));
+        monitor.loop_goes_on(0, at_ms(103), &pool, &flusher);
+        assert!(!can_wait(103), "the other is stuck");
+        monitor.loop_sleeps(1);
+        assert!(can_wait(103));
     }
 }

@@ -139,7 +139,7 @@ mod tests {
     fn loops_write_to_no_cache_line_of_another() {
         const LOOPS: usize = 4;
         let drivers = IoDriver::Epoll.open(LOOPS).unwrap();
-        let shared = share(&EngineConfig::default(), &drivers, Arc::new(TwoRoutes));
+        let shared = share(&EngineConfig::default(), &drivers, Arc::new(TwoRoutes)).unwrap();
         let mut all: Vec<_> = (0..LOOPS)
             .flat_map(|index| spans(&shared, index).into_iter().map(move |span| (span, index)))
             .collect();

@@ -5,6 +5,7 @@
 //! between threads with it; what other threads may touch of a connection is its [`Socket`] and the loop's [`Waker`].
 
 mod address;
+mod alarm_clock;
 mod descriptors;
 mod driver;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod waker;
 
 pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
+pub use alarm_clock::AlarmClock;
 pub use descriptors::{MAX_DESCRIPTORS_AHEAD, make_room_for_descriptors};
 pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;

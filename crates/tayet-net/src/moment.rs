@@ -24,6 +24,11 @@ impl Moment {
         Self { ns }
     }
 
+    /// Nanoseconds since the clock's origin.
+    pub fn as_ns(self) -> u64 {
+        self.ns
+    }
+
     /// Milliseconds since the clock's origin.
     pub fn as_ms(self) -> u64 {
         self.ns / 1_000_000
@@ -71,7 +76,7 @@ mod tests {
     #[test]
     fn units_agree() {
         let moment = Moment::from_ns(5_999_999);
-        assert_eq!(moment.as_ms(), 5);
+        assert_eq!((moment.as_ns(), moment.as_ms()), (5_999_999, 5));
         assert_eq!((moment + Duration::from_nanos(1)).as_ms(), 6);
         assert_eq!((moment + Duration::from_micros(7)).since(moment), Duration::from_micros(7));
         assert_eq!((moment + Duration::from_micros(7)).ns_since(moment), 7_000);

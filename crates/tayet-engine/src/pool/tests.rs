@@ -78,7 +78,7 @@ fn any_loop() -> Box<Loop> {
     let drivers: [Box<dyn Driver>; 1] = [Box::new(SimulatedNet::new(0).driver())];
     let limits = crate::Limits { max_connections: 1, ..crate::Limits::default() };
     let config = EngineConfig { limits, ..EngineConfig::default() };
-    let shared = Arc::new(share(&config, &drivers, Arc::new(Nothing)));
+    let shared = Arc::new(share(&config, &drivers, Arc::new(Nothing)).unwrap());
     let [driver] = drivers;
     Box::new(Loop::new(0, shared, driver, vec![PeerAddress::Unix]))
 }
@@ -86,7 +86,7 @@ fn any_loop() -> Box<Loop> {
 #[test]
 fn a_job_that_waits_keeps_the_monitor_awake_without_its_loop() {
     let pool = pool(Size::Elastic { max: 4, standby: 1, eager: false });
-    let monitor = crate::monitor::Monitor::new(1);
+    let monitor = crate::monitor::Monitor::new(1).unwrap();
     let flusher = crate::flusher::Flusher::default();
     assert!(monitor.is_idle(&pool, &flusher));
     dispatch(&pool, [0]);

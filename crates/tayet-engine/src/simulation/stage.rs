@@ -92,7 +92,7 @@ impl Stage {
         let application =
             Application { net: net.clone(), random: random_of_application, diary: Arc::clone(&diary) };
         let drivers: [Box<dyn Driver>; 1] = [Box::new(net.driver())];
-        let mut shared = share(&config, &drivers, Arc::new(application));
+        let mut shared = share(&config, &drivers, Arc::new(application)).expect("there is a descriptor");
         shared.pool = imagined_pool(config.execution, &config.limits);
         shared.clock.simulated = Some(Arc::new({
             let net = net.clone();
