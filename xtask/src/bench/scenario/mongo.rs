@@ -9,6 +9,9 @@ pub(in crate::bench) const OFFICES: &str = "/mongo/office/";
 const OFFICE: &str = "/mongo/office/665f1c2e9b3d4a0012340007";
 
 const AXUM: Contestant = peer("axum-mongodb", "axum, mongodb", rust("peer-axum-mongodb", "mongodb"));
+/// What blocking handlers cost there; asked for documents only.
+const AXUM_BLOCKING: Contestant =
+    peer("axum-mongodb-blocking", "axum, mongodb::sync", rust("peer-axum-mongodb-blocking", "mongodb"));
 const GO: Contestant = peer("go-mongodb", "Go net/http, mongo-driver", Program::Go("mongo"));
 const NODE: Contestant = peer("node-mongodb", "Node http, mongodb", Program::NodeMongo);
 
@@ -24,7 +27,7 @@ pub(in crate::bench) const TAYET_RETURNED: Contestant =
 
 const EVERYONE: &[Contestant] = &[TAYET, AXUM, GO, NODE];
 /// Those who have a document fetched.
-const QUERYING: &[Contestant] = &[TAYET, TAYET_RETURNED, AXUM, GO, NODE];
+const QUERYING: &[Contestant] = &[TAYET, TAYET_RETURNED, AXUM, AXUM_BLOCKING, GO, NODE];
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
