@@ -86,8 +86,7 @@ pub(crate) struct Unsent {
 /// Appends the response to `out`, as far as it is there.
 pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
     if response.status().is_informational() && !response.body().is_session() {
-        tracing::error!(status = %response.status(), "a handler answered with an interim status");
-        *response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
+        replace_interim(response);
     }
     let length = length_of(response, asked.version);
     let keep_alive = asked.keep_alive && length != ResponseLength::UntilClose && !wants_close(response);
@@ -112,6 +111,12 @@ pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &m
             encode_written(std::mem::take(&mut response.body_mut().0), framing_of(length), keep_alive)
         }
     }
+}
+
+#[cold]
+fn replace_interim(response: &mut Response) {
+    tracing::error!(status = %response.status(), "a handler answered with an interim status");
+    *response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
 }
 
 fn length_of(response: &Response, version: Version) -> ResponseLength {

@@ -29,12 +29,17 @@ pub(crate) struct Announced {
 }
 
 impl BodyPlan {
+    #[inline]
     pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Self {
-        let fixed = match announced.length {
-            BodyLength::None => return Self::Nothing,
-            BodyLength::Fixed(length) => Some(length),
-            BodyLength::Chunked => None,
-        };
+        match announced.length {
+            BodyLength::None => Self::Nothing,
+            BodyLength::Fixed(length) => Self::choose_for(Some(length), announced, route, limits),
+            BodyLength::Chunked => Self::choose_for(None, announced, route, limits),
+        }
+    }
+
+    #[inline(never)]
+    fn choose_for(fixed: Option<u64>, announced: Announced, route: &RouteState, limits: &Limits) -> Self {
         let may_stream = route.body != BodyUse::Buffered;
         let max_bytes = match limits.max_stream_bytes {
             _ if !may_stream => route.max_body_bytes as u64,

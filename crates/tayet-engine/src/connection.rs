@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tayet_http1 as http1;
-use tayet_net::{Moment, PeerAddress, Token};
+use tayet_net::{Moment, PeerAddress, TICK_MS, TimerWheel, Token};
 
 use crate::answer::Asked;
 use crate::download::Download;
@@ -16,7 +16,7 @@ use crate::route_classes::PathGroup;
 use crate::session::Session;
 use crate::streaming::Streaming;
 use crate::worker::Call;
-use crate::{Match, Request, Response, RouteId};
+use crate::{Request, Response, RouteId};
 
 /// A connection and where it stands.
 #[derive(Debug)]
@@ -48,6 +48,19 @@ pub(crate) struct Timing {
     pub(crate) timer_tick: Option<NonZeroU64>,
 }
 
+impl Timing {
+    /// Says when to look at the connection of this token. The timer's entry is moved only forwards; one that comes up too early
+    /// is put back then.
+    #[inline]
+    pub(crate) fn set(&mut self, token: Token, deadline_ms: u64, timers: &mut TimerWheel) {
+        self.deadline_ms = deadline_ms;
+        let due_tick = deadline_ms.div_ceil(TICK_MS);
+        if self.timer_tick.is_none_or(|tick| due_tick < tick.get()) {
+            self.timer_tick = NonZeroU64::new(timers.schedule(token, deadline_ms));
+        }
+    }
+}
+
 /// What a connection is doing.
 #[derive(Debug)]
 pub(crate) enum Phase {
@@ -66,8 +79,7 @@ pub(crate) enum Phase {
 /// A request whose body is being gathered.
 #[derive(Debug)]
 pub(crate) struct Gathering {
-    pub(crate) head: Box<http1::Head>,
-    pub(crate) found: Match,
+    pub(crate) request: Box<Request>,
     pub(crate) body: Vec<u8>,
     pub(crate) limit_bytes: usize,
     /// Whether the handler takes it as a stream past the limit, rather than refusing it.
@@ -106,7 +118,7 @@ pub(crate) enum AfterSend {
 pub(crate) struct Answer {
     pub(crate) response: Response,
     /// What was asked, if the answer begins a session, or interim responses wait for it.
-    pub(crate) request: Option<Request>,
+    pub(crate) request: Option<Box<Request>>,
 }
 
 impl Connection {

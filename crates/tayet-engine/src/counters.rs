@@ -95,10 +95,7 @@ impl Shard {
         let Some(counters) = self.routes.get(route as usize) else { return };
         match COMMON_STATUSES.iter().position(|&common| common == status.as_u16()) {
             Some(at) => counters.statuses[at].add(1),
-            None => {
-                let mut rare = lock(&counters.rare_statuses);
-                *rare.entry(status.as_u16()).or_default() += 1;
-            }
+            None => counters.count_rare(status),
         }
         counters.duration.record(took_ns);
     }
@@ -134,6 +131,11 @@ impl RouteCounters {
         }
     }
 
+    #[cold]
+    fn count_rare(&self, status: StatusCode) {
+        *lock(&self.rare_statuses).entry(status.as_u16()).or_default() += 1;
+    }
+
     fn add_to(&self, route: &mut RouteMetrics) {
         let common = COMMON_STATUSES.iter().zip(&self.statuses).map(|(&status, count)| (status, count.get()));
         let rare = lock(&self.rare_statuses).clone();
@@ -156,8 +158,8 @@ pub(crate) struct HistogramCounters {
 
 impl HistogramCounters {
     pub(crate) fn record(&self, took_ns: u64) {
-        let bucket = Histogram::BOUNDS_NS.iter().position(|&bound| took_ns <= bound);
-        self.counts[bucket.unwrap_or(Histogram::BOUNDS_NS.len())].add(1);
+        let bucket = Histogram::BOUNDS_NS.partition_point(|&bound| bound < took_ns);
+        self.counts[bucket].add(1);
         self.sum_ns.add(took_ns);
     }
 

@@ -30,14 +30,14 @@ use crate::{Request, Response, problem};
 #[must_use = "a detached request that is dropped answers 500"]
 pub struct Detached {
     /// `None` once answered.
-    request: Option<Request>,
+    request: Option<Box<Request>>,
     /// What waits for the answer, to change it.
     deferral: Option<Arc<Deferral>>,
 }
 
 impl Detached {
     pub(crate) fn new(request: Request, deferral: Option<Arc<Deferral>>) -> Self {
-        Self { request: Some(request), deferral }
+        Self { request: Some(Box::new(request)), deferral }
     }
 
     /// Sends the answer, unless the request has been deferred or detached once more: then that one has it. Where the client

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::StatusCode;
-use tayet_http1::{Head, HeadLimits};
+use tayet_http1::HeadLimits;
 use tayet_net::{
     AcceptError, Completion, Driver, Moment, Outgoing, PeerAddress, Submitted, TimerWheel, Token,
 };
@@ -34,8 +33,8 @@ use crate::shared::Shared;
 use crate::worker::{self, Job};
 use crate::{ExecutionModel, Request, WebSocketError};
 
-/// Heads kept for later requests, so that these need no memory of their own.
-pub(crate) const MAX_SPARE_HEADS: usize = 64;
+/// Requests kept for later ones, so that these need no memory of their own.
+pub(crate) const MAX_SPARE_REQUESTS: usize = 64;
 
 /// Looks at what has come before a draining loop closes its listeners, and then before it closes its idle connections,
 /// however late it comes to them: the first accepts what stands in the queue, the others read what those have sent.
@@ -57,22 +56,17 @@ const MAX_LEAD_PART: usize = 32;
 const CUT_SHORT: &str = "the request is not complete";
 
 /// A loop's way to let go of its thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// What [`Loop::exchange_due`] gives is to be called.
-    Call,
+    /// This is to be called.
+    Call(Due),
     /// The loop has stopped.
     Stopped,
 }
 
-/// Where a call waits for its thread. Loop and thread have one each and exchange them: a request is built where its handler
-/// finds it, and is not moved.
-pub(crate) type DuePlace = Box<Option<Due>>;
-
 /// What is to be called on a loop's thread.
 pub(crate) enum Due {
     /// A request's handler; [`Loop::answered`] follows.
-    Request(Request),
+    Request(Box<Request>),
     /// A socket's handler; [`Loop::handled`] follows.
     Event(Handling),
 }
@@ -86,15 +80,15 @@ pub(crate) struct Loop {
     pub(crate) connections: Table,
     pub(crate) current: Option<Current>,
     /// What is to be sent on the current connection.
-    pub(crate) out: Vec<u8>,
+    pub(crate) out: Outgoing,
     pub(crate) held: HeldAnswers,
     pub(crate) jobs: Vec<Job>,
     /// What is to be called here.
-    pub(crate) due: DuePlace,
+    pub(crate) due: Option<Due>,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
-    #[expect(clippy::vec_box, reason = "requests carry them boxed; unboxing would copy them each time")]
-    pub(crate) spare_heads: Vec<Box<Head>>,
+    #[expect(clippy::vec_box, reason = "they are handed on boxed; unboxing would copy them each time")]
+    pub(crate) spare_requests: Vec<Box<Request>>,
     pub(crate) head_limits: HeadLimits,
     pub(crate) date: DateCache,
     pub(crate) now: Moment,
@@ -110,7 +104,7 @@ pub(crate) struct Loop {
     pub(crate) ready: VecDeque<Token>,
     inbox: VecDeque<Message>,
     taken: Vec<Message>,
-    timers: TimerWheel,
+    pub(crate) timers: TimerWheel,
     /// This end's address, by listener.
     locals: Vec<PeerAddress>,
     accept_again_at_ms: Option<u64>,
@@ -168,15 +162,6 @@ pub(crate) enum Input {
     Kept(Vec<u8>),
 }
 
-impl Due {
-    pub(crate) fn into_request(self) -> Option<Request> {
-        match self {
-            Self::Request(request) => Some(request),
-            Self::Event(_) => None,
-        }
-    }
-}
-
 impl Current {
     /// Begins with what the driver has received, so many bytes.
     pub(crate) fn received(token: Token, length: usize) -> Self {
@@ -215,12 +200,12 @@ impl Loop {
             driver,
             connections: Table::default(),
             current: None,
-            out: Vec::new(),
+            out: Outgoing::default(),
             held: HeldAnswers::default(),
             jobs: Vec::new(),
-            due: DuePlace::default(),
+            due: None,
             rejected: Vec::new(),
-            spare_heads: Vec::new(),
+            spare_requests: Vec::new(),
             date: DateCache::new(),
             now,
             now_ms,
@@ -274,14 +259,11 @@ impl Loop {
             if self.advance() {
                 // The handler may take its time: what was gathered for others must not wait for it.
                 self.dispatch_jobs();
-                return Step::Call;
-            }
-            if let Some(message) = self.inbox.pop_front() {
-                self.receive_message(message);
-            } else if let Some(job) = self.rejected.pop() {
-                self.overflow(job);
-            } else if let Some(token) = self.ready.pop_front() {
-                self.take_up_session(token);
+                if let Some(due) = self.due.take() {
+                    return Step::Call(due);
+                }
+            } else if self.has_errand() {
+                self.run_errand();
             } else if let Some(completion) = self.driver.next() {
                 self.complete(completion);
             } else if self.topics.has_work() {
@@ -292,14 +274,25 @@ impl Loop {
         }
     }
 
-    /// Gives what is to be called on this thread for an empty place.
-    pub(crate) fn exchange_due(&mut self, place: &mut DuePlace) {
-        debug_assert!(place.is_none(), "a call would be lost");
-        std::mem::swap(&mut self.due, place);
+    /// Whether there is something that does not come from the driver.
+    fn has_errand(&self) -> bool {
+        !(self.inbox.is_empty() && self.rejected.is_empty() && self.ready.is_empty())
+    }
+
+    #[inline(never)]
+    fn run_errand(&mut self) {
+        if let Some(message) = self.inbox.pop_front() {
+            self.receive_message(message);
+        } else if let Some(job) = self.rejected.pop() {
+            self.overflow(job);
+        } else if let Some(token) = self.ready.pop_front() {
+            self.take_up_session(token);
+        }
     }
 
     /// The end of a turn and the beginning of the next: hands over, reads the mail, waits. `false` when the loop has
     /// stopped.
+    #[inline(never)]
     fn turn(&mut self) -> bool {
         self.send_held();
         let come_first = !self.jobs.is_empty()
@@ -361,11 +354,18 @@ impl Loop {
 
     fn complete(&mut self, completion: Completion) {
         match completion {
-            Completion::Received(token) => {
-                let length = self.driver.received().len();
+            Completion::Received(token, length) => {
                 self.shard.received_bytes.add(length as u64);
                 self.begin_input(token, length);
             }
+            other => self.complete_other(other),
+        }
+    }
+
+    #[inline(never)]
+    fn complete_other(&mut self, completion: Completion) {
+        match completion {
+            Completion::Received(..) => {}
             Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
             Completion::Writable(token) => self.writable(token),
             Completion::Accepted { listener, peer } => {
@@ -374,7 +374,10 @@ impl Loop {
                 }
             }
             Completion::Ended(token) => self.ended(token),
-            Completion::Broken(token, _) => self.close(token),
+            Completion::Broken(token, error) => {
+                tracing::debug!(%error, "a connection broke");
+                self.close(token);
+            }
             Completion::AcceptFailed(error) => self.accept_failed(&error),
         }
     }
@@ -497,9 +500,9 @@ impl Loop {
     fn receive_message(&mut self, message: Message) {
         match message {
             Message::Answer { token, exchange, answer } => self.answer(token, exchange, answer),
-            Message::Answered { token, exchange, record, head, outcome, at } => {
-                if let Some(head) = head {
-                    self.recycle(head);
+            Message::Answered { token, exchange, record, request, outcome, at } => {
+                if let Some(request) = request {
+                    self.recycle(request);
                 }
                 self.exchange_over(token, exchange, record, outcome, at);
             }
@@ -559,9 +562,13 @@ impl Loop {
     /// Hands what was gathered to the pool; what finds the queue full is answered with 503 as soon as no connection is
     /// being looked at.
     fn dispatch_jobs(&mut self) {
-        if self.jobs.is_empty() {
-            return;
+        if !self.jobs.is_empty() {
+            self.dispatch_all_jobs();
         }
+    }
+
+    #[inline(never)]
+    fn dispatch_all_jobs(&mut self) {
         let mut jobs = std::mem::take(&mut self.jobs);
         let missing = self.shared.pool.dispatch(&mut jobs);
         worker::start_counted(&self.shared, missing);
@@ -597,22 +604,28 @@ impl Loop {
         self.driver.set_receiving(token, receiving);
     }
 
-    /// Sends what is gathered for the current connection, and `tail` behind it.
-    pub(crate) fn flush(&mut self, token: Token, tail: Bytes) -> Sending {
-        if self.out.is_empty() && tail.is_empty() {
+    /// Sends what is gathered for the current connection.
+    pub(crate) fn flush(&mut self, token: Token) -> Sending {
+        if self.out.remaining() == 0 {
             return Sending::Done;
         }
-        let head = std::mem::take(&mut self.out);
-        self.send(token, &mut Outgoing { head, tail, sent: 0 })
+        let submission = submit(&mut *self.driver, &self.shard, token, &mut self.out);
+        self.clear_out();
+        self.submitted(token, submission)
     }
 
     /// Sends; what does not go at once goes on by itself, and [`AfterSend::GoOn`] follows unless something else is noted.
     pub(crate) fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Sending {
-        match self.submit(token, outgoing) {
-            Submission::Done => {
-                self.keep_buffer(std::mem::take(&mut outgoing.head));
-                Sending::Done
-            }
+        let submission = submit(&mut *self.driver, &self.shard, token, outgoing);
+        if let Submission::Done = submission {
+            self.keep_buffer(std::mem::take(&mut outgoing.head));
+        }
+        self.submitted(token, submission)
+    }
+
+    fn submitted(&mut self, token: Token, submission: Submission) -> Sending {
+        match submission {
+            Submission::Done => Sending::Done,
             Submission::Failed => {
                 self.close(token);
                 Sending::Failed
@@ -621,24 +634,6 @@ impl Loop {
                 self.note_after_send(token, AfterSend::GoOn);
                 self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
                 Sending::Pending
-            }
-        }
-    }
-
-    /// Hands something to the driver until all of it is sent, or a completion is to come.
-    pub(crate) fn submit(&mut self, token: Token, outgoing: &mut Outgoing) -> Submission {
-        let mut sent = 0;
-        loop {
-            match self.driver.send(token, outgoing) {
-                Submitted::Done(Ok(count)) => {
-                    self.shard.sent_bytes.add(count as u64);
-                    sent += count;
-                    if outgoing.remaining() == 0 {
-                        return Submission::Done;
-                    }
-                }
-                Submitted::Done(Err(_)) => return Submission::Failed,
-                Submitted::Pending => return Submission::Pending { sent },
             }
         }
     }
@@ -684,28 +679,35 @@ impl Loop {
         }
     }
 
+    /// Forgets what is gathered for the current connection.
+    pub(crate) fn clear_out(&mut self) {
+        self.out.clear(self.most_kept_bytes());
+    }
+
+    /// Room that is kept for the next answers.
+    fn most_kept_bytes(&self) -> usize {
+        2 * self.shared.limits.coalesce_bytes
+    }
+
     /// Keeps a buffer that was sent, for the next answers.
     pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
-        if self.out.capacity() == 0 && buffer.capacity() <= 2 * self.shared.limits.coalesce_bytes {
+        if self.out.head.capacity() == 0 && buffer.capacity() <= self.most_kept_bytes() {
             buffer.clear();
-            self.out = buffer;
+            self.out.head = buffer;
         }
     }
 
-    pub(crate) fn recycle(&mut self, head: Box<Head>) {
-        if self.spare_heads.len() < MAX_SPARE_HEADS {
-            self.spare_heads.push(head);
+    /// Keeps a request that is blank again.
+    pub(crate) fn recycle(&mut self, request: Box<Request>) {
+        if self.spare_requests.len() < MAX_SPARE_REQUESTS {
+            self.spare_requests.push(request);
         }
     }
 
-    /// Says when to look at a connection if nothing happens. The timer's entry is moved only forwards; one that comes up
-    /// too early is put back then.
+    /// Says when to look at a connection if nothing happens.
     pub(crate) fn set_deadline(&mut self, token: Token, deadline_ms: u64) {
-        let Some(timing) = self.connections.timing(token) else { return };
-        timing.deadline_ms = deadline_ms;
-        let due_tick = deadline_ms.div_ceil(tayet_net::TICK_MS);
-        if timing.timer_tick.is_none_or(|tick| due_tick < tick.get()) {
-            timing.timer_tick = NonZeroU64::new(self.timers.schedule(token, deadline_ms));
+        if let Some(timing) = self.connections.timing(token) {
+            timing.set(token, deadline_ms, &mut self.timers);
         }
     }
 
@@ -736,7 +738,7 @@ impl Loop {
         let Some(connection) = self.connections.remove(token) else { return };
         if self.current.as_ref().is_some_and(|current| current.token == token) {
             self.current = None;
-            self.out.clear();
+            self.clear_out();
         }
         connection.peer.set_disconnected();
         // Its handle to the socket goes first: if no handler has one, closing is all there is to do.
@@ -753,6 +755,29 @@ impl Loop {
     fn close_all(&mut self) {
         for token in self.connections.tokens() {
             self.close(token);
+        }
+    }
+}
+
+/// Hands something to the driver until all of it is sent, or a completion is to come.
+pub(crate) fn submit(
+    driver: &mut dyn Driver,
+    shard: &Shard,
+    token: Token,
+    outgoing: &mut Outgoing,
+) -> Submission {
+    let mut sent = 0;
+    loop {
+        match driver.send(token, outgoing) {
+            Submitted::Done(Ok(count)) => {
+                shard.sent_bytes.add(count as u64);
+                sent += count;
+                if outgoing.remaining() == 0 {
+                    return Submission::Done;
+                }
+            }
+            Submitted::Done(Err(_)) => return Submission::Failed,
+            Submitted::Pending => return Submission::Pending { sent },
         }
     }
 }

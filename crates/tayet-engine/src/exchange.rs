@@ -1,4 +1,7 @@
 //! The life of a request within its loop: from bytes to a call, from an answer to bytes.
+//!
+//! What few requests need stands in functions that are never inlined: the way of all the others is then short, and what of the
+//! processor's caches it takes is little.
 
 mod calls;
 mod deadlines;
@@ -6,7 +9,6 @@ mod end;
 mod input;
 mod output;
 
-use bytes::Bytes;
 use tayet_http1::{self as http1, BodyEvent, Head, Refusal};
 use tayet_net::Token;
 
@@ -31,16 +33,23 @@ impl Loop {
             self.begin_session_input(token, length);
             return;
         };
-        if !connection.backlog.is_empty() {
-            connection.backlog.extend_from_slice(self.driver.received());
-            if matches!(connection.phase, Phase::Proxy { .. }) {
-                self.take_up(token);
-            } else {
-                self.keep_backlog_bounded(token);
-            }
-            return;
+        if connection.backlog.is_empty() {
+            self.current = Some(Current::received(token, length));
+        } else {
+            self.add_to_backlog(token);
         }
-        self.current = Some(Current::received(token, length));
+    }
+
+    /// Bytes came behind others that wait.
+    #[inline(never)]
+    fn add_to_backlog(&mut self, token: Token) {
+        let Some(connection) = self.connections.get(token) else { return };
+        connection.backlog.extend_from_slice(self.driver.received());
+        if matches!(connection.phase, Phase::Proxy { .. }) {
+            self.take_up(token);
+        } else {
+            self.keep_backlog_bounded(token);
+        }
     }
 
     /// Reads the current connection's input until it is read, or a handler is to be called here: then it is `true`.
@@ -56,13 +65,7 @@ impl Loop {
     }
 
     fn read_input(&mut self, token: Token) -> Progress {
-        let Some(connection) = self.connections.get(token) else {
-            if self.connections.session(token).is_some() {
-                return self.read_session(token);
-            }
-            self.current = None;
-            return Progress::Done;
-        };
+        let Some(connection) = self.connections.get(token) else { return self.read_no_request(token) };
         if connection.sending.is_some() {
             return Progress::Done;
         }
@@ -77,6 +80,16 @@ impl Loop {
                 self.read_proxy_header(token, local)
             }
         }
+    }
+
+    /// Reads for a session, or for nobody any more.
+    #[inline(never)]
+    fn read_no_request(&mut self, token: Token) -> Progress {
+        if self.connections.session(token).is_some() {
+            return self.read_session(token);
+        }
+        self.current = None;
+        Progress::Done
     }
 
     /// The connection is free: takes up what came meanwhile.
@@ -96,28 +109,53 @@ impl Loop {
     /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
         let Some(current) = self.current.take() else { return };
-        let (token, left, took_ns) = (current.token, current.left(), current.took_ns);
-        let Some(connection) = self.connections.get(token) else {
-            if self.connections.session(token).is_some() {
-                self.leave_session(current);
-            } else {
-                self.out.clear();
-            }
-            return;
-        };
-        if left > 0 && !matches!(connection.phase, Phase::Linger { .. }) {
-            let read = current.read;
-            match current.input {
-                Input::Received => connection.backlog.extend_from_slice(&self.driver.received()[read..]),
-                Input::Kept(mut bytes) => {
-                    bytes.drain(..read);
-                    connection.backlog = bytes;
-                }
-            }
+        let (token, took_ns) = (current.token, current.took_ns);
+        match self.connections.get(token) {
+            Some(_) if current.left() == 0 => drop(current),
+            Some(_) => self.keep_rest(current),
+            None => return self.leave_other(current),
         }
-        if !self.hold(token, took_ns) && self.flush(token, Bytes::new()) == Sending::Failed {
+        if !self.hold(token, took_ns) && self.flush(token) == Sending::Failed {
             return;
         }
+        let Some(connection) = self.connections.get(token) else { return };
+        if connection.is_idle() && !connection.has_ended && self.stop_at_ms.is_none() {
+            let deadline_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
+            connection.timing.set(token, deadline_ms, &mut self.timers);
+        } else {
+            self.leave_in_the_middle(token);
+        }
+    }
+
+    /// Keeps what is left of a connection's input.
+    #[inline(never)]
+    fn keep_rest(&mut self, current: Current) {
+        let Some(connection) = self.connections.get(current.token) else { return };
+        if matches!(connection.phase, Phase::Linger { .. }) {
+            return;
+        }
+        match current.input {
+            Input::Received => connection.backlog.extend_from_slice(&self.driver.received()[current.read..]),
+            Input::Kept(mut bytes) => {
+                bytes.drain(..current.read);
+                connection.backlog = bytes;
+            }
+        }
+    }
+
+    /// Leaves a session, or a connection that has gone.
+    #[inline(never)]
+    fn leave_other(&mut self, current: Current) {
+        if self.connections.session(current.token).is_some() {
+            self.leave_session(current);
+        } else {
+            self.clear_out();
+        }
+    }
+
+    /// Sees to it that a connection that does not merely wait for its next request is looked at in time.
+    #[inline(never)]
+    fn leave_in_the_middle(&mut self, token: Token) {
         self.keep_backlog_bounded(token);
         let is_past_grace = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };

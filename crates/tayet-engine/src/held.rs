@@ -35,9 +35,15 @@ struct Held {
 
 impl Loop {
     /// Holds what is gathered for a connection whose answer took so long; `false` where it is to be sent at once.
+    #[inline]
     pub(crate) fn hold(&mut self, token: Token, took_ns: u64) -> bool {
         let min_ns = self.shared.limits.hold_answers_from_us.saturating_mul(1_000);
-        if took_ns < min_ns || took_ns >= MAX_MADE_NS || self.out.is_empty() || self.stop_at_ms.is_some() {
+        (min_ns..MAX_MADE_NS).contains(&took_ns) && self.hold_if_free(token)
+    }
+
+    #[inline(never)]
+    fn hold_if_free(&mut self, token: Token) -> bool {
+        if self.out.head.is_empty() || self.stop_at_ms.is_some() {
             return false;
         }
         let Some(connection) = self.connections.get(token) else { return false };
@@ -45,7 +51,7 @@ impl Loop {
         if !is_free || connection.has_ended || !connection.backlog.is_empty() {
             return false;
         }
-        let held = Held { token, answer: std::mem::take(&mut self.out), since: self.now };
+        let held = Held { token, answer: std::mem::take(&mut self.out.head), since: self.now };
         self.held.push(held);
         if self.held.is_enough(self.now) {
             self.send_held();

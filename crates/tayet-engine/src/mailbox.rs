@@ -3,13 +3,13 @@
 use std::os::fd::OwnedFd;
 
 use http::StatusCode;
-use tayet_http1::Head;
 use tayet_net::{Moment, PeerAddress, Token, Waker};
 
 use crate::answer::Unsent;
 use crate::connection::Answer;
 use crate::download::Download;
 use crate::fan_out::TopicWork;
+use crate::Request;
 use crate::sync::{Mutex, lock};
 
 /// What a loop is told.
@@ -22,7 +22,7 @@ pub(crate) enum Message {
         token: Token,
         exchange: u32,
         record: Option<Record>,
-        head: Option<Box<Head>>,
+        request: Option<Box<Request>>,
         outcome: Outcome,
         at: Moment,
     },

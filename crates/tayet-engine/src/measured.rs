@@ -27,7 +27,7 @@ pub struct Job(worker::Job);
 impl Job {
     /// One whose handler is known to take as long as `expected` says, or not known at all.
     pub fn new(expected: Option<Duration>) -> Self {
-        let request = Request::builder("GET", "/").build().expect("a request without a fault");
+        let request = Box::new(Request::builder("GET", "/").build().expect("a request without a fault"));
         let asked = Asked { version: Version::HTTP_11, is_head: false, keep_alive: true };
         let call = Call {
             request,

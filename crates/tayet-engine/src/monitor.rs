@@ -89,12 +89,16 @@ impl Monitor {
 
     /// The loop is at work and not stuck: while this is so of all that are, and nothing else is to be looked after, the monitor
     /// need not look.
+    #[inline]
     pub(crate) fn loop_goes_on(&self, index: usize, now: Moment, pool: &Pool, flusher: &Flusher) {
-        let post = &self.posts[index];
-        if post.went_on_within(PUT_OFF_EVERY, now) {
-            return;
+        if !self.posts[index].went_on_within(PUT_OFF_EVERY, now) {
+            self.note_that_it_goes_on(index, now, pool, flusher);
         }
-        post.went_on_ns.store(now.as_ns(), Ordering::Relaxed);
+    }
+
+    #[inline(never)]
+    fn note_that_it_goes_on(&self, index: usize, now: Moment, pool: &Pool, flusher: &Flusher) {
+        self.posts[index].went_on_ns.store(now.as_ns(), Ordering::Relaxed);
         let another_has_just = self.alarm.is_due_after(now + (FIRST_LOOK - PUT_OFF_EVERY));
         if !another_has_just && self.can_wait(now, pool, flusher) {
             self.alarm.set(now, FIRST_LOOK);

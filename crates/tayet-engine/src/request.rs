@@ -38,8 +38,9 @@ use crate::{
 /// assert_eq!(greet(&mut request).body().as_bytes(), Some(&b"Hello, Ada!"[..]));
 /// ```
 pub struct Request {
-    head: Box<Head>,
-    peer: Arc<Peer>,
+    head: Head,
+    /// `None` only while it is kept, blank, for a request that has not come: see [`Request::begin`].
+    peer: Option<Arc<Peer>>,
     found: Match,
     exchange: u32,
     max_body_bytes: usize,
@@ -72,29 +73,69 @@ struct Extras {
 const LONGEST_TIME_LEFT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Request {
-    #[inline]
-    pub(crate) fn new(
-        head: Box<Head>,
-        peer: Arc<Peer>,
-        found: Match,
-        exchange: u32,
-        max_body_bytes: usize,
-        body: RequestBody,
-        interims: InterimPath,
-    ) -> Self {
+    /// One that has not come yet. It is made to be used again: a head is received into it, its route is found, and then it
+    /// begins.
+    pub(crate) fn blank() -> Self {
         Self {
-            head,
-            peer,
-            found,
-            exchange,
-            max_body_bytes,
-            is_whole: body.is_whole(),
-            body,
+            head: Head::default(),
+            peer: None,
+            found: Match::default(),
+            exchange: 0,
+            max_body_bytes: 0,
+            is_whole: true,
+            body: RequestBody::default(),
             is_deferred: false,
             is_surrounded: false,
-            interims,
+            interims: InterimPath::Socket,
             extras: OnceCell::new(),
         }
+    }
+
+    pub(crate) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub(crate) fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    pub(crate) fn set_found(&mut self, found: Match) {
+        self.found = found;
+    }
+
+    /// Its body, where it has one: before it begins.
+    pub(crate) fn put_body(&mut self, body: RequestBody) {
+        self.is_whole = body.is_whole();
+        self.body = body;
+    }
+
+    /// It is ready for its handler.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        peer: Arc<Peer>,
+        exchange: u32,
+        max_body_bytes: usize,
+        interims: InterimPath,
+    ) {
+        self.peer = Some(peer);
+        self.exchange = exchange;
+        self.max_body_bytes = max_body_bytes;
+        self.interims = interims;
+    }
+
+    /// It has had its answer, and is blank again: what its handler left of it is let go, but for the head's room. Returns its
+    /// handle.
+    #[inline]
+    pub(crate) fn retire(&mut self) -> Option<Arc<Peer>> {
+        if !self.body.is_pristine() {
+            self.body = RequestBody::default();
+        }
+        if self.extras.get().is_some() {
+            self.extras = OnceCell::new();
+        }
+        (self.is_whole, self.is_deferred, self.is_surrounded) = (true, false, false);
+        self.peer.take()
     }
 
     /// A request without a connection, for tests of handlers.
@@ -234,17 +275,17 @@ impl Request {
     /// Who asks: the connection's other end, or what a trusted proxy says of it.
     pub fn remote_addr(&self) -> PeerAddress {
         let remote = self.extras.get().and_then(|extras| extras.remote);
-        remote.map_or(self.peer.address, PeerAddress::Ip)
+        remote.map_or(self.peer().address, PeerAddress::Ip)
     }
 
     /// The connection's other end, whatever a proxy says.
     pub fn connection_addr(&self) -> PeerAddress {
-        self.peer.address
+        self.peer().address
     }
 
     /// This end of the connection.
     pub fn local_addr(&self) -> PeerAddress {
-        self.peer.local
+        self.peer().local
     }
 
     /// Says on whose behalf the connection's other end asks.
@@ -254,12 +295,12 @@ impl Request {
 
     /// Whether the client has gone (or has ended its sending direction): a handler with much to do may stop.
     pub fn is_disconnected(&self) -> bool {
-        self.peer.is_disconnected()
+        self.peer().is_disconnected()
     }
 
     /// Whether the client has gone, for those who work for it without having the request.
     pub fn client_watch(&self) -> ClientWatch {
-        ClientWatch::new(Arc::clone(&self.peer))
+        ClientWatch::new(Arc::clone(self.peer()))
     }
 
     /// How long there is until the time-out of the route answers in the handler's place; nothing is left once it has. `None`
@@ -277,7 +318,7 @@ impl Request {
 
     /// The server's topics. In tests, a hub that nobody else knows.
     pub fn topics(&self) -> Topics {
-        self.peer.topics().cloned().unwrap_or_default()
+        self.peer().topics().cloned().unwrap_or_default()
     }
 
     /// Sends an interim response (RFC 9110 section 15.2) before the answer, such as `103 Early Hints` (RFC 8297). Says whether
@@ -317,7 +358,7 @@ impl Request {
         let mut head = Vec::new();
         tayet_http1::encode_interim(status, fields, &mut head);
         let interim = match self.interims {
-            InterimPath::Socket => self.peer.send_interim(self.exchange, &head)?,
+            InterimPath::Socket => self.peer().send_interim(self.exchange, &head)?,
             InterimPath::BehindAnswers => self.extras().held_interims.hold(&head),
         };
         Ok(interim == Interim::Sent)
@@ -341,12 +382,12 @@ impl Request {
         // Behind answers that the loop has gathered, or before the end of a body that it still receives, only it can answer.
         let answers_itself = self.interims == InterimPath::Socket && self.is_whole;
         let asked = answers_itself.then(|| Asked::of(&self.head, true));
-        Responder::new(Arc::clone(&self.peer), self.exchange, asked, deferral)
+        Responder::new(Arc::clone(self.peer()), self.exchange, asked, deferral)
     }
 
     /// Whether an answer that comes later is sent: not where a test calls a handler without a server.
     pub fn can_defer(&self) -> bool {
-        self.peer.socket().is_some()
+        self.peer().socket().is_some()
     }
 
     /// Takes the request along, body and all, to be answered later from any thread. Unlike what [`Request::defer`] gives,
@@ -355,7 +396,7 @@ impl Request {
     pub fn detach(&mut self) -> Detached {
         let leaving = Self {
             head: self.head.clone(),
-            peer: Arc::clone(&self.peer),
+            peer: self.peer.clone(),
             found: self.found.clone(),
             exchange: self.exchange,
             max_body_bytes: self.max_body_bytes,
@@ -454,7 +495,7 @@ impl Request {
     }
 
     pub(crate) fn peer(&self) -> &Arc<Peer> {
-        &self.peer
+        self.peer.as_ref().expect("a request that has begun has a peer")
     }
 
     pub(crate) fn exchange(&self) -> u32 {
@@ -468,11 +509,6 @@ impl Request {
     /// Interim responses that wait for the answer.
     pub(crate) fn take_held_interims(&self) -> Vec<u8> {
         self.extras.get().map_or_else(Vec::new, |extras| extras.held_interims.take())
-    }
-
-    /// The head and the handle, to be used again; what the handler left of the body is let go.
-    pub(crate) fn into_parts(self) -> (Box<Head>, Arc<Peer>) {
-        (self.head, self.peer)
     }
 }
 
@@ -543,13 +579,13 @@ impl RequestBuilder {
             self = self.header("Content-Length", &length);
         }
         self.head.push_str("\r\n");
-        let mut head = Box::<Head>::default();
+        let mut request = Request::blank();
         let limits = crate::Limits::default();
-        tayet_http1::Connection::new().receive_head(&mut self.head.as_bytes(), &mut head, &limits.head())?;
-        let body = RequestBody::whole(self.body, None);
-        let peer = Arc::new(Peer::unconnected());
-        let (interims, max_body_bytes) = (InterimPath::Socket, limits.max_body_bytes);
-        let mut request = Request::new(head, peer, self.found, 0, max_body_bytes, body, interims);
+        let received = &mut self.head.as_bytes();
+        tayet_http1::Connection::new().receive_head(received, request.head_mut(), &limits.head())?;
+        request.set_found(self.found);
+        request.put_body(RequestBody::whole(self.body, None));
+        request.begin(Arc::new(Peer::unconnected()), 0, limits.max_body_bytes, InterimPath::Socket);
         if let Some(remote) = self.remote {
             request.set_remote_addr(remote);
         }

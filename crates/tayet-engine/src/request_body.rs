@@ -73,6 +73,13 @@ impl RequestBody {
         Self { source, bytes_read: 0, max_bytes: u64::MAX, trailers: None }
     }
 
+    /// Whether there is none, and nobody has asked for it.
+    #[inline]
+    pub(crate) fn is_pristine(&self) -> bool {
+        let is_default = self.bytes_read == 0 && self.max_bytes == u64::MAX && self.trailers.is_none();
+        is_default && matches!(self.source, Source::Empty)
+    }
+
     /// How many bytes have been read of it.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tayet_http1::{BodyEvent, Head};
+use tayet_http1::BodyEvent;
 use tayet_net::Token;
 
 use crate::body_pipe::{BodyPipe, Flow, PipeReader};
@@ -10,7 +10,7 @@ use crate::connection::{Busy, Connection, Phase};
 use crate::event_loop::Loop;
 use crate::exchange::Progress;
 use crate::rate::RateWindow;
-use crate::{BodyError, Match, RequestBody};
+use crate::{BodyError, Request, RequestBody};
 
 /// A body that its handler reads as it comes.
 #[derive(Debug)]
@@ -36,13 +36,12 @@ impl Loop {
     pub(crate) fn begin_stream(
         &mut self,
         token: Token,
-        head: Box<Head>,
-        found: Match,
+        mut request: Box<Request>,
         start: &[u8],
     ) -> Progress {
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let limits = &self.shared.limits;
-        let awaits_continue = head.expects_continue() && start.is_empty();
+        let awaits_continue = request.head().expects_continue() && start.is_empty();
         let expected_bytes = connection.protocol.body_remaining();
         let pipe = Arc::new(BodyPipe::new(limits.stream_buffer_bytes, expected_bytes, awaits_continue));
         if !start.is_empty() {
@@ -58,10 +57,12 @@ impl Loop {
         let received_bytes = start.len() as u64;
         let rate = RateWindow::new(self.now_ms);
         let stream = Streaming { pipe, received_bytes, rate, is_finished: false, is_lent: false };
-        self.begin_call(token, head, found, RequestBody::arriving(reader), Some(Box::new(stream)))
+        request.put_body(RequestBody::arriving(reader));
+        self.begin_call(token, request, Some(Box::new(stream)))
     }
 
     /// Takes what has come of it.
+    #[inline(never)]
     pub(crate) fn read_stream(&mut self, token: Token) -> Progress {
         let max_bytes = self.shared.limits.max_stream_bytes;
         let Some(current) = &mut self.current else { return Progress::Done };

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use tayet_http1::Head;
 use tayet_net::{Moment, ThreadActivity};
 
 use crate::answer::{Asked, BodyFraming, Encoded, encode};
@@ -21,7 +20,7 @@ use crate::channel::Channel;
 use crate::clock::DateCache;
 use crate::connection::Answer;
 use crate::download::Download;
-use crate::event_loop::{Due, DuePlace, Loop, Step};
+use crate::event_loop::{Due, Loop, Step};
 use crate::handling::{Handling, SocketEvent};
 use crate::interim::InterimPath;
 use crate::mailbox::{Message, Outcome, Record};
@@ -74,7 +73,7 @@ pub(crate) enum Job {
 /// A request on its way to a worker.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) request: Request,
+    pub(crate) request: Box<Request>,
     pub(crate) asked: Asked,
     /// Where its body still arrives, the pipe that it comes through.
     pub(crate) pipe: Option<Arc<BodyPipe>>,
@@ -248,32 +247,23 @@ impl Worker {
         let activity = ThreadActivity::of_current().ok();
         let driving = Driving { slot: Arc::clone(&slot), activity, place: TurnPlace::of_current() };
         self.shared.monitor.set_driving(the_loop.index(), driving);
-        let mut due = DuePlace::default();
         the_loop.arrive();
+        let lender = lends.then_some(&*slot);
         loop {
-            if the_loop.step() == Step::Stopped {
-                self.shared.pool.leave_loop();
-                self.shared.stopped(the_loop);
-                return;
-            }
-            let lender = lends.then_some(&*slot);
-            the_loop.exchange_due(&mut due);
-            match &mut *due {
-                Some(Due::Request(request)) => {
+            match the_loop.step() {
+                Step::Call(Due::Request(mut request)) => {
                     let mut place = None;
-                    let (response, back) = lend(lender, the_loop, || self.shared.handle(request, &mut place));
+                    let (response, back) =
+                        lend(lender, the_loop, || self.shared.handle(&mut request, &mut place));
                     let Some(back) = back else {
-                        if let Some(request) = due.take().and_then(Due::into_request) {
-                            answer_late(request, std::mem::take(response));
-                        }
+                        answer_late(request, std::mem::take(response));
                         return;
                     };
                     the_loop = back;
-                    the_loop.answered(&mut due, response);
+                    the_loop.answered(request, response);
                 }
-                Some(Due::Event(handling)) => {
+                Step::Call(Due::Event(mut handling)) => {
                     let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
-                    let Some(Due::Event(handling)) = due.take() else { return };
                     let Some(back) = back else {
                         handled_late(&handling);
                         return;
@@ -281,7 +271,11 @@ impl Worker {
                     the_loop = back;
                     the_loop.handled(handling);
                 }
-                None => {}
+                Step::Stopped => {
+                    self.shared.pool.leave_loop();
+                    self.shared.stopped(the_loop);
+                    return;
+                }
             }
         }
     }
@@ -362,21 +356,22 @@ impl Worker {
             }
             Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
-        Some(Report { peer, exchange, record: Some(record), head: Some(request.into_parts().0), outcome, at })
+        request.retire();
+        Some(Report { peer, exchange, record: Some(record), request: Some(request), outcome, at })
     }
 
     /// Writes the body of a response whose handler ran on its loop.
     fn write(&mut self, job: WriteBody) -> Report {
         let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
-        Report { peer, exchange, record: None, head: None, outcome, at: self.shared.clock.now() }
+        Report { peer, exchange, record: None, request: None, outcome, at: self.shared.clock.now() }
     }
 
     /// Goes on with a download, from which its client takes something again.
     fn resume(&self, download: Box<Download>) -> Report {
         let (peer, exchange) = (Arc::clone(&download.peer), download.exchange);
         let (outcome, at) = self.send_some(download);
-        Report { peer, exchange, record: None, head: None, outcome, at }
+        Report { peer, exchange, record: None, request: None, outcome, at }
     }
 
     /// Sends what the client takes now of a download; with the rest no thread waits.
@@ -423,7 +418,7 @@ pub(crate) struct Report {
     peer: Arc<Peer>,
     exchange: u32,
     record: Option<Record>,
-    head: Option<Box<Head>>,
+    request: Option<Box<Request>>,
     outcome: Outcome,
     at: Moment,
 }
@@ -437,14 +432,14 @@ impl Report {
         outcome: Outcome,
         at: Moment,
     ) -> Self {
-        Self { peer, exchange, record: Some(Record::Deferred { status }), head: None, outcome, at }
+        Self { peer, exchange, record: Some(Record::Deferred { status }), request: None, outcome, at }
     }
 
     /// Tells the loop; if the connection only waits for the next request, when the loop next looks.
     pub(crate) fn tell(self) {
-        let Self { peer, exchange, record, head, outcome, at } = self;
+        let Self { peer, exchange, record, request, outcome, at } = self;
         let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
-        let message = Message::Answered { token: peer.token, exchange, record, head, outcome, at };
+        let message = Message::Answered { token: peer.token, exchange, record, request, outcome, at };
         if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
     }
 }
@@ -480,6 +475,11 @@ fn write_body(
     }
 }
 
+#[cold]
+fn answer_of_failed(request: &Request) -> Response {
+    problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
+}
+
 fn note_cut(peer: &Peer, error: &io::Error) {
     tracing::debug!(%error, peer = %peer.address, "a response's body was cut short");
 }
@@ -498,7 +498,7 @@ fn lend<R>(
 
 /// The answer of a handler that lost its loop goes by the loop's mailbox, as does one that begins a session. Nobody answers
 /// before the loop does, so it is the loop that claims it.
-pub(crate) fn answer_late(request: Request, response: Response) {
+pub(crate) fn answer_late(request: Box<Request>, response: Response) {
     if request.is_deferred() {
         return;
     }
@@ -519,7 +519,7 @@ pub(crate) fn handled_late(handling: &Handling) {
 impl Shared {
     fn class_of(&self, request: &Request) -> &RouteClass {
         let classes = &self.routes[request.route().0 as usize].classes;
-        classes.of(classes.group(request.path().as_bytes()))
+        classes.of(classes.group(|| request.path().as_bytes()))
     }
 
     /// Runs the handler of a request; its panic is a 500. The response is put in `place`, an empty one, rather than returned: on
@@ -534,9 +534,7 @@ impl Shared {
             self.note_panic(&*panic);
         }
         request.release_deferral();
-        place.get_or_insert_with(|| {
-            problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
-        })
+        place.get_or_insert_with(|| answer_of_failed(request))
     }
 
     pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {
@@ -561,7 +559,7 @@ impl Shared {
 #[cfg(all(test, not(loom)))]
 pub(crate) fn test_job(number: usize, takes_turns: bool) -> Job {
     Job::Call(Box::new(Call {
-        request: Request::builder("GET", &format!("/{number}")).build().unwrap(),
+        request: Box::new(Request::builder("GET", &format!("/{number}")).build().unwrap()),
         asked: Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: true },
         pipe: None,
         queued_at: Moment::now(),

@@ -84,7 +84,7 @@ impl ResponseHead<'_> {
         );
         out.reserve(OWN_LINES_BYTES);
         let seen = match self.fields {
-            Some(fields) => self.encode_start_with_fields(fields, out),
+            Some(fields) => encode_start_with_fields(self.status, self.reason, self.date, fields, out),
             None => {
                 self.encode_start(out);
                 SeenFields::default()
@@ -109,16 +109,6 @@ impl ResponseHead<'_> {
             encode_status_line(self.status, self.reason, out);
             out.extend_from_slice(self.date.line());
         }
-    }
-
-    #[inline(never)]
-    fn encode_start_with_fields(&self, fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {
-        encode_status_line(self.status, self.reason, out);
-        let seen = encode_fields(fields, out);
-        if !seen.date {
-            out.extend_from_slice(self.date.line());
-        }
-        seen
     }
 
     /// A response with Upgrade must name it as a connection option (RFC 9110 section 7.8). 101 has no other:
@@ -156,6 +146,23 @@ impl ResponseHead<'_> {
             ResponseLength::UntilClose | ResponseLength::None => out.extend_from_slice(b"\r\n\r\n"),
         }
     }
+}
+
+// Not of the head itself, which need not lie in memory then.
+#[inline(never)]
+fn encode_start_with_fields(
+    status: StatusCode,
+    reason: Option<&HeaderValue>,
+    date: &Date,
+    fields: &HeaderMap,
+    out: &mut Vec<u8>,
+) -> SeenFields {
+    encode_status_line(status, reason, out);
+    let seen = encode_fields(fields, out);
+    if !seen.date {
+        out.extend_from_slice(date.line());
+    }
+    seen
 }
 
 #[inline(never)]

@@ -129,8 +129,8 @@ pub enum Completion {
     },
     /// Accepting failed. The driver has paused accepting if going on at once would fail again.
     AcceptFailed(AcceptError),
-    /// Bytes came: see [`Driver::received`], until the next call of [`Driver::next`].
-    Received(Token),
+    /// So many bytes came: see [`Driver::received`], until the next call of [`Driver::next`].
+    Received(Token, usize),
     /// The peer has ended its sending direction.
     Ended(Token),
     /// The connection is broken.
@@ -188,7 +188,21 @@ impl Outgoing {
         Ok(count)
     }
 
+    /// Empties it, and keeps the head's room unless that is more than `most_bytes`.
+    #[inline]
+    pub fn clear(&mut self, most_bytes: usize) {
+        self.head.clear();
+        if self.head.capacity() > most_bytes {
+            self.head = Vec::new();
+        }
+        if !self.tail.is_empty() {
+            self.tail = Bytes::new();
+        }
+        self.sent = 0;
+    }
+
     /// How many bytes are left.
+    #[inline]
     pub fn remaining(&self) -> usize {
         self.head.len() + self.tail.len() - self.sent
     }

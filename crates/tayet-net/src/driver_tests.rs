@@ -164,7 +164,7 @@ pub(crate) fn assert_silent(driver: &mut impl Driver) {
 #[track_caller]
 pub(crate) fn assert_received(driver: &mut impl Driver, token: Token, bytes: &[u8]) {
     match next(driver) {
-        Completion::Received(from) => assert_eq!((from, driver.received()), (token, bytes)),
+        Completion::Received(from, _) => assert_eq!((from, driver.received()), (token, bytes)),
         other => panic!("{other:?}"),
     }
 }
@@ -174,7 +174,7 @@ pub(crate) fn receive_to_end<D: Subject>(driver: &mut D, token: Token) -> Vec<u8
     let mut bytes = Vec::new();
     loop {
         match next(driver) {
-            Completion::Received(from) if from == token => {
+            Completion::Received(from, _) if from == token => {
                 assert!((1..=D::RECEIVE_BYTES).contains(&driver.received().len()));
                 bytes.extend_from_slice(driver.received());
             }
@@ -280,7 +280,7 @@ fn what_comes_after_a_full_read_is_a_new_edge<D: Subject>() {
     let mut received = Vec::new();
     client.write_all(&pattern(D::RECEIVE_BYTES)).unwrap();
     while received.len() < D::RECEIVE_BYTES {
-        assert!(matches!(next(&mut driver), Completion::Received(TOKEN)));
+        assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
         received.extend_from_slice(driver.received());
     }
     assert_silent(&mut driver);
@@ -340,7 +340,7 @@ fn pausing_within_a_burst_loses_nothing<D: Subject>() {
     let mut received = Vec::new();
     loop {
         match next(&mut driver) {
-            Completion::Received(TOKEN) => received.extend_from_slice(driver.received()),
+            Completion::Received(TOKEN, _) => received.extend_from_slice(driver.received()),
             Completion::Ended(TOKEN) => break,
             other => panic!("{other:?}"),
         }
@@ -488,7 +488,7 @@ fn room_that_there_is_already_is_told_at_once<D: Subject>() {
     driver.await_writable(TOKEN);
     let told = [next(&mut driver), next(&mut driver)];
     assert!(told.iter().any(|completion| matches!(completion, Completion::Writable(TOKEN))), "{told:?}");
-    assert!(told.iter().any(|completion| matches!(completion, Completion::Received(TOKEN))), "{told:?}");
+    assert!(told.iter().any(|completion| matches!(completion, Completion::Received(TOKEN, _))), "{told:?}");
 }
 
 fn a_peer_that_resets_ends_the_wait_for_room<D: Subject>() {
@@ -528,8 +528,8 @@ fn an_event_for_one_that_was_detached_meanwhile_is_not_told<D: Subject>() {
     assert_silent(&mut driver);
     clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
     let (first, second) = match next(&mut driver) {
-        Completion::Received(TOKEN) => (TOKEN, OTHER),
-        Completion::Received(OTHER) => (OTHER, TOKEN),
+        Completion::Received(TOKEN, _) => (TOKEN, OTHER),
+        Completion::Received(OTHER, _) => (OTHER, TOKEN),
         other => panic!("{other:?}"),
     };
     driver.detach(second);
@@ -571,12 +571,12 @@ fn a_client_that_floods_does_not_keep_others_from_their_turn<D: Subject>() {
         }
     });
     for _ in 0..4 * D::BURST {
-        assert!(matches!(next(&mut driver), Completion::Received(TOKEN)));
+        assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
     }
     modest.write_all(b"abc").unwrap();
     // What was there before it, and what its own turn brings of the other.
     let before = (0..).find(|_| match next(&mut driver) {
-        Completion::Received(token) => token == OTHER,
+        Completion::Received(token, _) => token == OTHER,
         other => panic!("{other:?}"),
     });
     assert_eq!(driver.received(), b"abc");

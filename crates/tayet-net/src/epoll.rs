@@ -41,11 +41,7 @@ pub struct Epoll {
     events: Vec<(u64, EventFlags)>,
     /// The first of `events` that has not been looked at.
     cursor: usize,
-    /// Connections with more to do than one turn allows, and completions that follow from operations.
-    ready: VecDeque<Ready>,
-    /// How many of `ready`, from the front, have their turn before the kernel is asked again: what is put behind them waits,
-    /// so that a connection which always has more leaves others theirs.
-    turns: usize,
+    ready: ReadyQueue,
     received: Vec<u8>,
     accepted: Option<OwnedFd>,
 }
@@ -83,10 +79,28 @@ enum End {
     Told,
 }
 
+/// Connections with more to do than one turn allows, and completions that follow from operations.
+#[derive(Debug, Default)]
+struct ReadyQueue {
+    queue: VecDeque<Ready>,
+    /// How many, from the front, have their turn before the kernel is asked again: what is put behind them waits, so that a
+    /// connection which always has more leaves others theirs.
+    turns: usize,
+}
+
 #[derive(Debug)]
 enum Ready {
     Receive(Token),
     Accept(usize),
+}
+
+/// What an attempt to receive has brought.
+enum Arrival {
+    /// Bytes, and perhaps not all that there are.
+    Bytes { is_full: bool },
+    Nothing,
+    End,
+    Broken(Errno),
 }
 
 impl Epoll {
@@ -107,8 +121,7 @@ impl Epoll {
             sources: Vec::new(),
             events: Vec::with_capacity(EVENTS),
             cursor: 0,
-            ready: VecDeque::new(),
-            turns: 0,
+            ready: ReadyQueue::default(),
             received: Vec::with_capacity(RECEIVE_BYTES),
             accepted: None,
         })
@@ -124,14 +137,8 @@ impl Epoll {
         let Some(source) = self.source(token) else { return };
         if source.readable && source.receiving && source.end != End::Told && !source.queued {
             source.queued = true;
-            self.ready.push_back(Ready::Receive(token));
+            self.ready.put_behind(Ready::Receive(token));
         }
-    }
-
-    /// Has something go on in the same turn.
-    fn go_on_with(&mut self, ready: Ready) {
-        self.ready.push_front(ready);
-        self.turns += 1;
     }
 
     /// Has the kernel tell these things of a connection, and look at once whether one of them is so.
@@ -154,13 +161,29 @@ impl Epoll {
 
     fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
         if data & LISTENER != 0 {
-            return if data == WAKE {
-                None
-            } else {
-                self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN)
-            };
+            return self.look_at_listener(data);
         }
+        let Self { sources, received, ready, .. } = self;
         let token = Token::from_bits(data);
+        let source = sources.get_mut(token.index as usize)?.as_mut()?;
+        if source.generation != token.generation {
+            return None;
+        }
+        if source.is_wanted_for_more_than_input(flags) {
+            return self.look_at_all(token, flags);
+        }
+        source.readable |= flags.contains(EventFlags::IN);
+        source.is_due().then(|| source.receive(token, received, ready)).flatten()
+    }
+
+    #[inline(never)]
+    fn look_at_listener(&mut self, data: u64) -> Option<Completion> {
+        if data == WAKE { None } else { self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN) }
+    }
+
+    /// Looks at what is rarer than bytes that have come: an end, an error, room to send.
+    #[inline(never)]
+    fn look_at_all(&mut self, token: Token, flags: EventFlags) -> Option<Completion> {
         let source = self.source(token)?;
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
         let ending = broken || flags.contains(EventFlags::RDHUP);
@@ -174,57 +197,21 @@ impl Epoll {
             }
             return self.resume_send(token);
         }
-        let source = self.source(token)?;
         if source.is_awaited && (flags.contains(EventFlags::OUT) || broken) {
             source.is_awaited = false;
             self.queue_receive(token);
             return Some(Completion::Writable(token));
         }
-        if source.readable && source.receiving && source.end != End::Told && !source.queued {
-            return self.receive(token);
-        }
-        None
+        if source.is_due() { self.receive(token) } else { None }
     }
 
     fn receive(&mut self, token: Token) -> Option<Completion> {
-        let Self { sources, received, .. } = self;
+        let Self { sources, received, ready, .. } = self;
         let source = sources.get_mut(token.index as usize)?.as_mut()?;
         if source.generation != token.generation || !source.receiving || source.end == End::Told {
             return None;
         }
-        received.clear();
-        let result = loop {
-            match net::recv(&source.socket.0, spare_capacity(received), RecvFlags::DONTWAIT) {
-                Err(Errno::INTR) => {}
-                result => break result.map(|_| received.len()),
-            }
-        };
-        match result {
-            Ok(0) => {
-                source.end = End::Told;
-                Some(Completion::Ended(token))
-            }
-            Ok(length) => {
-                // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
-                if length == RECEIVE_BYTES {
-                    self.queue_receive(token);
-                } else if source.end == End::Near {
-                    source.queued = true;
-                    self.go_on_with(Ready::Receive(token));
-                } else {
-                    source.readable = false;
-                }
-                Some(Completion::Received(token))
-            }
-            Err(Errno::AGAIN) => {
-                source.readable = false;
-                None
-            }
-            Err(error) => {
-                source.end = End::Told;
-                Some(Completion::Broken(token, error.into()))
-            }
-        }
+        source.receive(token, received, ready)
     }
 
     fn resume_send(&mut self, token: Token) -> Option<Completion> {
@@ -249,7 +236,7 @@ impl Epoll {
                 let listener = registered.index;
                 self.accepted = Some(socket);
                 if turns > 1 {
-                    self.go_on_with(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
+                    self.ready.go_on_with(Ready::Accept(position | (turns - 1) << ACCEPT_TURNS_SHIFT));
                 }
                 Some(Completion::Accepted { listener, peer })
             }
@@ -265,10 +252,7 @@ impl Epoll {
     }
 
     fn take_ready(&mut self) -> Option<Completion> {
-        while self.turns > 0
-            && let Some(ready) = self.ready.pop_front()
-        {
-            self.turns -= 1;
+        while let Some(ready) = self.ready.take() {
             let completion = match ready {
                 Ready::Accept(packed) => {
                     self.accept(packed & ((1 << ACCEPT_TURNS_SHIFT) - 1), packed >> ACCEPT_TURNS_SHIFT)
@@ -285,6 +269,85 @@ impl Epoll {
             }
         }
         None
+    }
+}
+
+impl Source {
+    /// Whether something of what the kernel tells concerns more than what can be read.
+    fn is_wanted_for_more_than_input(&self, flags: EventFlags) -> bool {
+        flags.intersects(ENDS) || self.outgoing.is_some() || self.is_awaited
+    }
+
+    /// Whether it is to be received from now.
+    fn is_due(&self) -> bool {
+        self.readable && self.receiving && self.end != End::Told && !self.queued
+    }
+
+    #[inline]
+    fn receive(
+        &mut self,
+        token: Token,
+        received: &mut Vec<u8>,
+        ready: &mut ReadyQueue,
+    ) -> Option<Completion> {
+        match receive(&self.socket, received) {
+            // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
+            Arrival::Bytes { is_full: false } if self.end == End::Unknown => self.readable = false,
+            Arrival::Bytes { is_full } => {
+                self.queued = true;
+                if is_full { ready.put_behind(Ready::Receive(token)) } else { ready.go_on_with(Ready::Receive(token)) }
+            }
+            Arrival::Nothing => {
+                self.readable = false;
+                return None;
+            }
+            Arrival::End => {
+                self.end = End::Told;
+                return Some(Completion::Ended(token));
+            }
+            Arrival::Broken(error) => {
+                self.end = End::Told;
+                return Some(Completion::Broken(token, error.into()));
+            }
+        }
+        Some(Completion::Received(token, received.len()))
+    }
+}
+
+#[inline]
+fn receive(socket: &TcpSocket, received: &mut Vec<u8>) -> Arrival {
+    received.clear();
+    loop {
+        return match net::recv(&socket.0, spare_capacity(received), RecvFlags::DONTWAIT) {
+            Ok(_) if received.is_empty() => Arrival::End,
+            Ok(_) => Arrival::Bytes { is_full: received.len() == RECEIVE_BYTES },
+            Err(Errno::AGAIN) => Arrival::Nothing,
+            Err(Errno::INTR) => continue,
+            Err(error) => Arrival::Broken(error),
+        };
+    }
+}
+
+impl ReadyQueue {
+    /// Has something go on in the same turn.
+    fn go_on_with(&mut self, ready: Ready) {
+        self.queue.push_front(ready);
+        self.turns += 1;
+    }
+
+    /// Has something go on in the next turn.
+    fn put_behind(&mut self, ready: Ready) {
+        self.queue.push_back(ready);
+    }
+
+    /// What has its turn now.
+    fn take(&mut self) -> Option<Ready> {
+        self.turns = self.turns.checked_sub(1)?;
+        self.queue.pop_front()
+    }
+
+    fn begin_turn(&mut self) {
+        self.turns = self.queue.len();
     }
 }
 
@@ -414,11 +477,11 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.turns > 0 || self.cursor < self.events.len() {
+        if self.ready.turns > 0 || self.cursor < self.events.len() {
             return Ok(());
         }
-        let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
-        self.turns = self.ready.len();
+        let timeout = if self.ready.queue.is_empty() { timeout } else { Some(Duration::ZERO) };
+        self.ready.begin_turn();
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -463,6 +526,9 @@ impl Driver for Epoll {
 /// All that may happen to a connection.
 const EVERYTHING: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+/// What comes at the end of what can be received.
+const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::ERR).union(EventFlags::HUP);
 
 /// Marks the words of events that are not a connection's; no connection has a generation that high.
 const LISTENER: u64 = 1 << 63;

@@ -302,8 +302,9 @@ impl IoUring {
             let token = source.token;
             return Some(match came {
                 Came::Bytes(filled) => {
+                    let length = filled.len();
                     self.received = Received::Buffer(filled);
-                    Completion::Received(token)
+                    Completion::Received(token, length)
                 }
                 Came::Ended => Completion::Ended(token),
                 Came::Broken(error) => Completion::Broken(token, error.into()),
@@ -356,8 +357,9 @@ impl IoUring {
         }
         Some(match held {
             Held::Bytes(bytes) => {
+                let length = bytes.len();
                 self.received = Received::Held(bytes);
-                Completion::Received(token)
+                Completion::Received(token, length)
             }
             Held::Ended => Completion::Ended(token),
             Held::Broken(error) => Completion::Broken(token, error),

@@ -91,17 +91,15 @@ fn send_copied<S: Socket + ?Sized>(socket: &S, file: &File, offset: u64, count: 
 #[derive(Debug)]
 pub struct TcpSocket(pub(crate) OwnedFd);
 
+const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
 impl Socket for TcpSocket {
+    #[inline]
     fn send(&self, head: &[u8], tail: &[u8]) -> io::Result<usize> {
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             let result = match (head, tail) {
-                (head, []) => net::send(&self.0, head, flags),
-                ([], tail) => net::send(&self.0, tail, flags),
-                (head, tail) => {
-                    let slices = [io::IoSlice::new(head), io::IoSlice::new(tail)];
-                    net::sendmsg(&self.0, &slices, &mut SendAncillaryBuffer::default(), flags)
-                }
+                (bytes, []) | ([], bytes) => net::send(&self.0, bytes, SEND_FLAGS),
+                _ => self.send_both(head, tail),
             };
             match result {
                 Err(Errno::INTR) => {}
@@ -145,6 +143,12 @@ impl Socket for TcpSocket {
 }
 
 impl TcpSocket {
+    #[inline(never)]
+    fn send_both(&self, head: &[u8], tail: &[u8]) -> rustix::io::Result<usize> {
+        let slices = [io::IoSlice::new(head), io::IoSlice::new(tail)];
+        net::sendmsg(&self.0, &slices, &mut SendAncillaryBuffer::default(), SEND_FLAGS)
+    }
+
     fn wait_for(&self, what: PollFlags, timeout: Duration) -> io::Result<()> {
         let timeout = rustix::event::Timespec {
             tv_sec: timeout.as_secs() as i64,

@@ -118,7 +118,7 @@ fn a_driver_goes_on_without_a_thread_that_is_stuck() {
     for (index, client) in clients.iter_mut().enumerate() {
         let token = Token { index: index as u32, generation: 0 };
         client.write_all(b"ping").unwrap();
-        assert!(matches!(next(&mut driver), Completion::Received(from) if from == token));
+        assert!(matches!(next(&mut driver), Completion::Received(from, _) if from == token));
         assert_eq!(driver.received(), b"ping");
         let mut outgoing = Outgoing { head: b"pong".to_vec(), ..Outgoing::default() };
         assert!(matches!(driver.send(token, &mut outgoing), Submitted::Done(Ok(4))));

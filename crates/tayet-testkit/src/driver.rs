@@ -162,8 +162,9 @@ impl SimulatedDriver {
                 if is_served_again {
                     self.batch.push_back(Ready::Receive(token));
                 }
+                let length = bytes.len();
                 self.received = Some(bytes);
-                Some(Completion::Received(token))
+                Some(Completion::Received(token, length))
             }
             Incoming::Ended => {
                 wire.is_finished = true;

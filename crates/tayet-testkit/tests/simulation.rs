@@ -46,7 +46,7 @@ impl Echo {
                 self.next_index += 1;
                 let _ = self.driver.attach(token);
             }
-            Completion::Received(token) => {
+            Completion::Received(token, _) => {
                 let bytes = self.driver.received().to_vec();
                 match self.waiting.get_mut(&token) {
                     Some(waiting) => waiting.extend(bytes),
@@ -151,7 +151,7 @@ fn nothing_is_received_while_receiving_is_paused_nor_more_than_a_receive_at_once
 
     driver.set_receiving(token, true);
     driver.wait(Some(SECOND)).unwrap();
-    assert!(matches!(driver.next(), Some(Completion::Received(_))));
+    assert!(matches!(driver.next(), Some(Completion::Received(..))));
     assert_eq!((driver.received().len(), net.delivered_bytes(client)), (RECEIVE_BYTES, RECEIVE_BYTES));
 }
 

@@ -3,83 +3,80 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use tayet_http1::Head;
 use tayet_net::Token;
 
 use super::Progress;
 use crate::answer::Asked;
-use crate::connection::{AfterSend, Answer, Busy, Phase};
-use crate::event_loop::{Due, DuePlace, Loop, Sending};
+use crate::connection::{AfterSend, Answer, Busy, Connection, Phase};
+use crate::event_loop::{Due, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::streaming::Streaming;
 use crate::worker::{Call, Job};
-use crate::{Match, Request, RequestBody, Response, problem};
+use crate::{Request, Response, problem};
 
 impl Loop {
     /// A request is ready for its handler.
     pub(crate) fn begin_call(
         &mut self,
         token: Token,
-        head: Box<Head>,
-        found: Match,
-        body: RequestBody,
+        mut request: Box<Request>,
         stream: Option<Box<Streaming>>,
     ) -> Progress {
-        let index = found.route.0 as usize;
-        let asked = Asked::of(&head, self.stop_at_ms.is_none());
-        let route = &self.shared.routes[index];
-        let group = route.classes.group(head.path_bytes());
+        let id = request.route();
+        let route = &self.shared.routes[id.0 as usize];
+        let group = route.classes.group(|| request.path().as_bytes());
         let class = route.classes.of(group);
         let runs_here = stream.is_none() && self.runs_inline(class);
         if runs_here {
             class.begins_inline();
         }
-        let expected = if stream.is_none() { class.expected() } else { None };
-        let timeout_at_ms = route.timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
+        let (timeout_ms, max_body_bytes) = (route.timeout_ms, route.max_body_bytes);
+        let timeout_at_ms = timeout_ms.map(|timeout_ms| self.now_ms + timeout_ms);
+        let asked = Asked::of(request.head(), self.stop_at_ms.is_none());
+        let is_behind_answers = runs_here && !self.out.head.is_empty();
+        let interims = if is_behind_answers { InterimPath::BehindAnswers } else { InterimPath::Socket };
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let exchange = connection.next_exchange();
         connection.exchange = exchange;
-        let pipe = stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
-        let needs_deadline = timeout_at_ms.is_some() || stream.is_some();
-        connection.phase =
-            Phase::Busy(Busy { asked, route: found.route, group, started: self.now, timeout_at_ms, stream });
-        let peer = connection.peer.lend();
-        let (max_body_bytes, timeout_ms) = (route.max_body_bytes, route.timeout_ms);
-        let (has_bulkhead, takes_turns) = (route.has_bulkhead, route.takes_turns);
-        let interims =
-            if runs_here && !self.out.is_empty() { InterimPath::BehindAnswers } else { InterimPath::Socket };
-        if needs_deadline {
+        connection.phase = Phase::Busy(Busy { asked, route: id, group, started: self.now, timeout_at_ms, stream });
+        request.begin(connection.peer.lend(), exchange, max_body_bytes, interims);
+        if let Some(timeout_ms) = timeout_ms {
+            request.set_time_left(Duration::from_millis(timeout_ms));
             self.set_busy_deadline(token);
         }
-        let request = || Request::new(head, peer, found, exchange, max_body_bytes, body, interims);
-        let limit_time = |request: &mut Request| {
-            if let Some(timeout_ms) = timeout_ms {
-                request.set_time_left(Duration::from_millis(timeout_ms));
-            }
-        };
-        if runs_here {
-            // Built in its place, and then looked at: a request that is changed first is built elsewhere and moved.
-            if let Due::Request(request) = self.due.insert(Due::Request(request())) {
-                limit_time(request);
-            }
-            return Progress::Call;
+        if !runs_here {
+            return self.hand_over(token, request);
         }
-        let mut request = request();
-        limit_time(&mut request);
+        self.due = Some(Due::Request(request));
+        Progress::Call
+    }
+
+    /// Gives a request to a worker, behind what is gathered for its connection.
+    #[inline(never)]
+    fn hand_over(&mut self, token: Token, request: Box<Request>) -> Progress {
+        let route = &self.shared.routes[request.route().0 as usize];
+        let Some(Connection { phase: Phase::Busy(busy), .. }) = self.connections.get(token) else {
+            return Progress::Done;
+        };
+        let (asked, timeout_at_ms) = (busy.asked, busy.timeout_at_ms);
+        let pipe = busy.stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
         let call = Box::new(Call {
             request,
             asked,
-            pipe,
             queued_at: self.now,
-            expected,
+            // What a body still brings is no part of what its handler takes.
+            expected: if pipe.is_none() { route.classes.of(busy.group).expected() } else { None },
             timeout_at_ms,
-            has_bulkhead,
-            takes_turns,
+            has_bulkhead: route.has_bulkhead,
+            takes_turns: route.takes_turns,
+            pipe,
         });
+        if call.pipe.is_some() {
+            self.set_busy_deadline(token);
+        }
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
-        match self.flush(token, Bytes::new()) {
+        match self.flush(token) {
             Sending::Done => self.jobs.push(Job::Call(call)),
             Sending::Pending => self.note_after_send(token, AfterSend::Dispatch(call)),
             Sending::Failed => {}
@@ -87,29 +84,24 @@ impl Loop {
         Progress::Again
     }
 
-    /// The handler of the request in `due` was called here and has answered.
-    pub(crate) fn answered(&mut self, due: &mut DuePlace, response: &mut Response) {
-        let Some(Due::Request(request)) = &**due else { return };
-        let token = request.peer().token;
+    /// The handler of the current connection's request was called here and has answered.
+    pub(crate) fn answered(&mut self, mut request: Box<Request>, response: &mut Response) {
+        let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
         let exchange = request.exchange();
         self.set_now();
         let is_deferred = request.is_deferred();
         if request.interims() == InterimPath::BehindAnswers {
-            self.out.append(&mut request.take_held_interims());
+            self.out.head.append(&mut request.take_held_interims());
         }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
-            let request = due.take().and_then(Due::into_request);
-            self.open_session(token, exchange, Answer { response, request });
+            self.open_session(token, exchange, Answer { response, request: Some(request) });
             return;
         }
-        if let Some(Due::Request(request)) = due.take() {
-            let (head, peer) = request.into_parts();
-            self.recycle(head);
-            if let Some(connection) = self.connections.get(token) {
-                connection.peer.give_back(peer);
-            }
+        if let (Some(peer), Some(connection)) = (request.retire(), self.connections.get(token)) {
+            connection.peer.give_back(peer);
         }
+        self.recycle(request);
         if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
             self.leave_current();
         }
@@ -118,7 +110,7 @@ impl Loop {
     /// A job that found the queue full.
     pub(crate) fn overflow(&mut self, job: Job) {
         let Job::Call(call) = job else { return };
-        let Call { request, .. } = *call;
+        let request = call.request;
         let (token, exchange) = (request.peer().token, request.exchange());
         let accept = request.header("accept");
         let mut response = problem::response(

@@ -1,6 +1,5 @@
 //! How a connection ends: with a refusal, with what is still read of it, or at once.
 
-use bytes::Bytes;
 use http::StatusCode;
 use tayet_http1::Head;
 use tayet_net::Token;
@@ -16,12 +15,12 @@ impl Loop {
     pub(crate) fn refuse(&mut self, token: Token, status: StatusCode, detail: &str, accept: Option<&str>) {
         let mut response = problem::response(status, detail, accept);
         let asked = Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: false };
-        encode(&mut response, asked, self.date.at(self.now), &mut self.out);
+        encode(&mut response, asked, self.date.at(self.now), &mut self.out.head);
         self.shard.requests_refused.add(1);
         let budget_bytes = self.shared.limits.max_linger_bytes;
         let Some(connection) = self.connections.get(token) else { return };
         connection.phase = Phase::Linger { budget_bytes };
-        match self.flush(token, Bytes::new()) {
+        match self.flush(token) {
             Sending::Done => self.finish(token),
             Sending::Pending => self.note_after_send(token, AfterSend::Close),
             Sending::Failed => {}
@@ -61,6 +60,7 @@ impl Loop {
     }
 
     /// Throws away what comes on a closing connection.
+    #[inline(never)]
     pub(super) fn discard(&mut self, token: Token) -> Progress {
         let length = self.input_left();
         let Some(connection) = self.connections.get(token) else { return Progress::Done };

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use tayet_http1::{BodyEvent, Head};
+use tayet_http1::{BodyEvent, Refusal};
 use tayet_net::{PeerAddress, Token};
 
 use super::{Progress, accept_of};
-use crate::RequestBody;
 use crate::body_plan::{Announced, BodyPlan};
 use crate::connection::{Gathering, Phase};
 use crate::event_loop::Loop;
 use crate::peer_handle::PeerHandle;
 use crate::proxy_header::ProxyHeader;
 use crate::rate::RateWindow;
+use crate::{Request, RequestBody};
 
 /// Room that a body which is gathered gets at first; more follows as it comes, so that a length alone costs nothing.
 const MAX_INITIAL_BODY_BYTES: u64 = 64 * 1024;
@@ -25,58 +25,72 @@ impl Loop {
         }
         let input = current.input.rest(self.driver.received(), current.read);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let mut head = self.spare_heads.pop().unwrap_or_default();
+        let mut request = self.spare_requests.pop().unwrap_or_else(|| Box::new(Request::blank()));
         let mut rest = input;
-        let received = connection.protocol.receive_head(&mut rest, &mut head, &self.head_limits);
+        let received = connection.protocol.receive_head(&mut rest, request.head_mut(), &self.head_limits);
         current.read += input.len() - rest.len();
-        match received {
-            Ok(true) => {
-                connection.head_due_ms = 0;
-                self.begin_request(token, head)
-            }
-            Ok(false) => {
-                if connection.head_due_ms == 0 && connection.protocol.has_partial_head() {
-                    connection.head_due_ms = self.now_ms + self.shared.limits.head_timeout_ms;
-                }
-                self.spare_heads.push(head);
-                Progress::Done
-            }
-            Err(refusal) => {
-                self.spare_heads.push(head);
-                self.refuse(token, refusal.status(), refusal.reason(), None);
-                Progress::Done
-            }
+        if received != Ok(true) {
+            return self.read_no_head(token, request, received);
         }
+        connection.head_due_ms = 0;
+        self.begin_request(token, request)
+    }
+
+    /// There is no head, or not all of it.
+    #[inline(never)]
+    fn read_no_head(
+        &mut self,
+        token: Token,
+        request: Box<Request>,
+        received: Result<bool, Refusal>,
+    ) -> Progress {
+        self.spare_requests.push(request);
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
+        if let Err(refusal) = received {
+            self.refuse(token, refusal.status(), refusal.reason(), None);
+        } else if connection.head_due_ms == 0 && connection.protocol.has_partial_head() {
+            connection.head_due_ms = self.now_ms + self.shared.limits.head_timeout_ms;
+        }
+        Progress::Done
     }
 
     /// A head is complete: finds its route, and takes its body as that asks.
-    fn begin_request(&mut self, token: Token, head: Box<Head>) -> Progress {
-        let found = self.shared.service.find(&head);
-        let route = &self.shared.routes[found.route.0 as usize];
+    fn begin_request(&mut self, token: Token, mut request: Box<Request>) -> Progress {
+        request.set_found(self.shared.service.find(request.head()));
+        let route = &self.shared.routes[request.route().0 as usize];
         let announced = Announced {
-            length: head.body_length(),
-            awaits_continue: head.expects_continue(),
+            length: request.head().body_length(),
+            awaits_continue: request.head().expects_continue(),
             at_hand: self.input_left(),
         };
         match BodyPlan::choose(announced, route, &self.shared.limits) {
-            BodyPlan::Nothing => self.begin_call(token, head, found, RequestBody::default(), None),
-            BodyPlan::Stream => self.begin_stream(token, head, found, &[]),
+            BodyPlan::Nothing => self.begin_call(token, request, None),
+            plan => self.begin_body(token, request, plan),
+        }
+    }
+
+    #[inline(never)]
+    fn begin_body(&mut self, token: Token, request: Box<Request>, plan: BodyPlan) -> Progress {
+        match plan {
+            BodyPlan::Nothing => self.begin_call(token, request, None),
+            BodyPlan::Stream => self.begin_stream(token, request, &[]),
             BodyPlan::Gather { limit_bytes, may_stream } => {
                 let rate = RateWindow::new(self.now_ms);
                 let Some(connection) = self.connections.get(token) else { return Progress::Done };
                 let room = connection.protocol.body_remaining().unwrap_or(0).min(MAX_INITIAL_BODY_BYTES);
                 let body = Vec::with_capacity(room as usize);
-                let gathering = Gathering { head, found, body, limit_bytes, may_stream, rate };
+                let gathering = Gathering { request, body, limit_bytes, may_stream, rate };
                 connection.phase = Phase::Body(Box::new(gathering));
                 Progress::Again
             }
             BodyPlan::Refuse { max_bytes } => {
-                self.refuse_large(token, max_bytes, &head);
+                self.refuse_large(token, max_bytes, request.head());
                 Progress::Done
             }
         }
     }
 
+    #[inline(never)]
     pub(super) fn read_body(&mut self, token: Token) -> Progress {
         let Some(current) = &mut self.current else { return Progress::Done };
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
@@ -94,12 +108,13 @@ impl Loop {
                 let Phase::Body(gathering) = std::mem::replace(&mut connection.phase, Phase::Head) else {
                     return Progress::Done;
                 };
-                let Gathering { head, found, body, .. } = *gathering;
-                self.begin_call(token, head, found, RequestBody::whole(body.into(), trailers), None)
+                let Gathering { mut request, body, .. } = *gathering;
+                request.put_body(RequestBody::whole(body.into(), trailers));
+                self.begin_call(token, request, None)
             }
             Ok(None) => Progress::Done,
             Err(refusal) => {
-                let accept = accept_of(&gathering.head);
+                let accept = accept_of(gathering.request.head());
                 self.refuse(token, refusal.status(), refusal.reason(), accept.as_deref());
                 Progress::Done
             }
@@ -112,19 +127,20 @@ impl Loop {
         let Phase::Body(gathering) = std::mem::replace(&mut connection.phase, Phase::Head) else {
             return Progress::Done;
         };
-        let Gathering { head, found, body, limit_bytes, may_stream, .. } = *gathering;
+        let Gathering { request, body, limit_bytes, may_stream, .. } = *gathering;
         let max_bytes = match self.shared.limits.max_stream_bytes {
             _ if !may_stream => limit_bytes as u64,
             0 => u64::MAX,
             max_stream_bytes => max_stream_bytes,
         };
         if body.len() as u64 <= max_bytes {
-            return self.begin_stream(token, head, found, &body);
+            return self.begin_stream(token, request, &body);
         }
-        self.refuse_large(token, max_bytes, &head);
+        self.refuse_large(token, max_bytes, request.head());
         Progress::Done
     }
 
+    #[inline(never)]
     pub(super) fn read_proxy_header(&mut self, token: Token, local: PeerAddress) -> Progress {
         let Some(current) = &mut self.current else { return Progress::Done };
         let Some(connection) = self.connections.get(token) else { return Progress::Done };

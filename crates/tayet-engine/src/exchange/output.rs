@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tayet_net::{Moment, Token};
 
 use crate::Response;
@@ -27,7 +26,7 @@ impl Loop {
             return;
         }
         if let Some(request) = &answer.request {
-            self.out.append(&mut request.take_held_interims());
+            self.out.head.append(&mut request.take_held_interims());
         }
         if answer.response.body().is_session() {
             self.open_session(token, exchange, *answer);
@@ -161,23 +160,26 @@ impl Loop {
         if let Some(current) = &mut self.current {
             current.took_ns = took_ns;
         }
-        match encode(response, asked, self.date.at(self.now), &mut self.out) {
-            Encoded::Whole { keep_alive: true } if self.out.len() < self.shared.limits.coalesce_bytes => {
+        match encode(response, asked, self.date.at(self.now), &mut self.out.head) {
+            Encoded::Whole { keep_alive: true } if self.out.head.len() < self.shared.limits.coalesce_bytes => {
                 connection.phase = Phase::Head;
                 true
             }
-            Encoded::Whole { keep_alive } => self.flush_and_free(token, Bytes::new(), keep_alive),
-            Encoded::Tail { tail, keep_alive } => self.flush_and_free(token, tail, keep_alive),
+            Encoded::Whole { keep_alive } => self.flush_and_free(token, keep_alive),
+            Encoded::Tail { tail, keep_alive } => {
+                self.out.tail = tail;
+                self.flush_and_free(token, keep_alive)
+            }
             Encoded::Written { write, framing, keep_alive } => {
                 let peer = Arc::clone(&connection.peer);
-                let head = std::mem::take(&mut self.out);
+                let head = std::mem::take(&mut self.out.head);
                 let queued_at = self.now;
                 let job = WriteBody { peer, exchange, head, write, framing, keep_alive, queued_at };
                 self.jobs.push(Job::Write(Box::new(job)));
                 false
             }
             Encoded::Parts { parts, keep_alive } => {
-                let (peer, head) = (Arc::clone(&connection.peer), std::mem::take(&mut self.out));
+                let (peer, head) = (Arc::clone(&connection.peer), std::mem::take(&mut self.out.head));
                 let download = Download::new(peer, exchange, keep_alive, head, parts, self.now);
                 self.jobs.push(Job::Download(Box::new(download)));
                 false
@@ -186,12 +188,13 @@ impl Loop {
         }
     }
 
-    /// Sends what is gathered, and `tail` behind it. `true` when the connection is free for its next request at once.
-    fn flush_and_free(&mut self, token: Token, tail: Bytes, keep_alive: bool) -> bool {
+    /// Sends what is gathered. `true` when the connection is free for its next request at once.
+    #[inline(never)]
+    fn flush_and_free(&mut self, token: Token, keep_alive: bool) -> bool {
         if let Some(connection) = self.connections.get(token) {
             connection.phase = Phase::Head;
         }
-        match self.flush(token, tail) {
+        match self.flush(token) {
             Sending::Done if keep_alive => true,
             Sending::Done => {
                 self.finish(token);

@@ -30,7 +30,7 @@ impl Loop {
         };
         self.shard.answered(route.0, response.status(), self.now.ns_since(busy.started));
         let asked = Asked { keep_alive: response.status() == StatusCode::SWITCHING_PROTOCOLS, ..asked };
-        let encoded = encode(&mut response, asked, self.date.at(self.now), &mut self.out);
+        let encoded = encode(&mut response, asked, self.date.at(self.now), &mut self.out.head);
         let Kind::Session(opening) = std::mem::take(&mut response.body_mut().0) else { return };
         let framing = match &*opening {
             Opening::WebSocket { options, .. } => {
@@ -40,7 +40,7 @@ impl Loop {
             Opening::Events { .. } => Framing::UntilClose,
         };
         let Some(socket) = request.peer().socket().cloned() else { return };
-        let outbox = Outbox::corked(socket, framing, std::mem::take(&mut self.out));
+        let outbox = Outbox::corked(socket, framing, std::mem::take(&mut self.out.head));
         let session = self.new_session(token, route, *opening, request, outbox);
         self.shard.sessions_open.add(1);
         self.shard.sessions_opened.add(1);
@@ -52,7 +52,7 @@ impl Loop {
         token: Token,
         route: RouteId,
         opening: Opening,
-        request: Request,
+        request: Box<Request>,
         outbox: Outbox,
     ) -> Session {
         let remote = request.remote_addr();
@@ -61,11 +61,11 @@ impl Loop {
             Opening::WebSocket { handler, options } => {
                 let receiver = Receiver::new(Role::Server, options.deflate);
                 let settings = self.shared.channel_settings(route, &options);
-                (Some(receiver), settings, Some(handler), SocketEvent::Open(Box::new(request)))
+                (Some(receiver), settings, Some(handler), SocketEvent::Open(request))
             }
             Opening::Events { open } => {
                 let settings = Arc::clone(&self.shared.stream_settings);
-                (None, settings, None, SocketEvent::OpenStream(open, Box::new(request)))
+                (None, settings, None, SocketEvent::OpenStream(open, request))
             }
         };
         let channel = Channel::new(token, remote, home, settings, handler, outbox);

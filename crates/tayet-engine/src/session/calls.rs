@@ -20,7 +20,7 @@ impl Loop {
         let class = &self.shared.routes[route.0 as usize].messages;
         if self.runs_inline(class) {
             class.begins_inline();
-            *self.due = Some(Due::Event(Handling { channel, event }));
+            self.due = Some(Due::Event(Handling { channel, event }));
             return Progress::Call;
         }
         let Some(session) = self.connections.session(token) else { return Progress::Done };
@@ -62,7 +62,7 @@ impl Loop {
         let backlog = session.take_backlog();
         let is_paused = session.is_paused;
         if session.stage != Stage::Gone {
-            session.channel.outbox().cork(&mut self.out);
+            session.channel.outbox().cork(&mut self.out.head);
         }
         self.current = Some(Current::kept(token, backlog));
         if is_paused {

@@ -17,7 +17,7 @@ impl Loop {
             session.waiting().backlog.extend_from_slice(self.driver.received());
             return;
         }
-        session.channel.outbox().cork(&mut self.out);
+        session.channel.outbox().cork(&mut self.out.head);
         self.current = Some(Current::received(token, length));
     }
 

@@ -5,7 +5,7 @@ use tayet_net::{Outgoing, Token};
 use super::Stage;
 use crate::WebSocketError;
 use crate::channel::outbox::Uncorked;
-use crate::event_loop::{Loop, Submission};
+use crate::event_loop::{Loop, Submission, submit};
 use crate::handling::SocketEvent;
 
 impl Loop {
@@ -59,7 +59,7 @@ impl Loop {
     fn send_for_session(&mut self, token: Token, mut outgoing: Outgoing) {
         loop {
             let remaining = outgoing.remaining();
-            match self.submit(token, &mut outgoing) {
+            match submit(&mut *self.driver, &self.shard, token, &mut outgoing) {
                 Submission::Done => {
                     let Some(session) = self.connections.session(token) else { return };
                     let mut outbox = session.channel.outbox();

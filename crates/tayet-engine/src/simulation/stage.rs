@@ -11,7 +11,7 @@ use tayet_testkit::{Random, SimulatedNet};
 use super::application::{Application, ReadBefore};
 use super::sockets::Diary;
 use crate::engine::share;
-use crate::event_loop::{Due, DuePlace, Loop, Step};
+use crate::event_loop::{Due, Loop, Step};
 use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool};
@@ -135,18 +135,15 @@ impl Stage {
 
     /// Runs until the loop has stopped, for which [`Stage::drain_at`] must have been called.
     pub(super) fn run(mut self) -> Self {
-        let mut due = DuePlace::default();
         self.the_loop.arrive();
-        while self.the_loop.step() == Step::Call {
+        while let Step::Call(due) = self.the_loop.step() {
             let time = self.crew.handler_time();
-            self.the_loop.exchange_due(&mut due);
-            let mut request = match due.take() {
-                Some(Due::Request(request)) => request,
-                Some(Due::Event(handling)) => {
+            let mut request = match due {
+                Due::Request(request) => request,
+                Due::Event(handling) => {
                     self.handle(handling, time);
                     continue;
                 }
-                None => continue,
             };
             if self.crew.takes_over() {
                 self.the_loop.note_takeover(Overrun::Blocked);
@@ -161,8 +158,7 @@ impl Stage {
                 self.net.pass(time);
                 let mut place = None;
                 let response = self.shared.handle(&mut request, &mut place);
-                *due = Some(Due::Request(request));
-                self.the_loop.answered(&mut due, response);
+                self.the_loop.answered(request, response);
             }
         }
         assert_eq!(self.shared.open_connections.load(Ordering::Relaxed), 0, "connections are left open");

@@ -74,7 +74,7 @@ fn connections_that_find_no_buffer_get_one_later() {
         let mut left = clients.len();
         while left > 0 {
             match next(&mut driver) {
-                Completion::Received(Token { index, .. }) => {
+                Completion::Received(Token { index, .. }, _) => {
                     assert_eq!(driver.received(), (index as usize).to_be_bytes());
                 }
                 other => panic!("{other:?}"),
@@ -100,8 +100,8 @@ fn a_stream_for_which_the_buffers_run_out_goes_on_in_order() {
         let mut received = Vec::new();
         loop {
             match next(&mut driver) {
-                Completion::Received(TOKEN) => received.extend_from_slice(driver.received()),
-                Completion::Received(_) => {}
+                Completion::Received(TOKEN, _) => received.extend_from_slice(driver.received()),
+                Completion::Received(..) => {}
                 Completion::Ended(TOKEN) => break,
                 other => panic!("{other:?}"),
             }
@@ -121,7 +121,7 @@ fn answers_of_one_turn_are_handed_over_together() {
         let mut sent = 0;
         while sent < clients.len() {
             match next(&mut driver) {
-                Completion::Received(token) => {
+                Completion::Received(token, _) => {
                     let text = format!("{:04}", token.index);
                     let (head, tail) = text.as_bytes().split_at(token.index as usize % 5);
                     match driver.send(token, &mut outgoing(head, tail)) {
@@ -228,7 +228,7 @@ fn a_receiving_that_somebody_cancels_is_armed_anew() {
         let mut received = Vec::new();
         loop {
             match next(&mut driver) {
-                Completion::Received(TOKEN) => received.extend_from_slice(driver.received()),
+                Completion::Received(TOKEN, _) => received.extend_from_slice(driver.received()),
                 Completion::Ended(TOKEN) => break,
                 other => panic!("{other:?}"),
             }
@@ -367,7 +367,7 @@ fn a_stream_goes_on_in_order_however_often_the_thread_changes() {
             driver = crew.drive(seat, driver, move |driver| {
                 for _ in 0..5 {
                     match next(driver) {
-                        Completion::Received(TOKEN) => bytes.send(driver.received().to_vec()).unwrap(),
+                        Completion::Received(TOKEN, _) => bytes.send(driver.received().to_vec()).unwrap(),
                         Completion::Ended(TOKEN) => return bytes.send(Vec::new()).unwrap(),
                         other => panic!("{other:?}"),
                     }
