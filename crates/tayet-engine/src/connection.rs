@@ -76,6 +76,18 @@ pub(crate) enum Phase {
     Linger { budget_bytes: usize },
 }
 
+impl Phase {
+    /// Enters the next one. Most leave nothing to be dropped, which is then seen at once.
+    #[inline]
+    pub(crate) fn become_next(&mut self, next: Self) {
+        match std::mem::replace(self, next) {
+            Self::Busy(Busy { stream: Some(stream), .. }) => drop(stream),
+            Self::Body(gathering) => drop(gathering),
+            Self::Busy(_) | Self::Head | Self::Proxy { .. } | Self::Linger { .. } => {}
+        }
+    }
+}
+
 /// A request whose body is being gathered.
 #[derive(Debug)]
 pub(crate) struct Gathering {

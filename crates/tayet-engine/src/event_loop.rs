@@ -623,7 +623,13 @@ impl Loop {
         self.submitted(token, submission)
     }
 
+    #[inline]
     fn submitted(&mut self, token: Token, submission: Submission) -> Sending {
+        if let Submission::Done = submission { Sending::Done } else { self.not_submitted(token, submission) }
+    }
+
+    #[inline(never)]
+    fn not_submitted(&mut self, token: Token, submission: Submission) -> Sending {
         match submission {
             Submission::Done => Sending::Done,
             Submission::Failed => {

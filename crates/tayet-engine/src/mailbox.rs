@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use http::StatusCode;
 use tayet_net::{Moment, PeerAddress, Token, Waker};
 
+use crate::Request;
 use crate::answer::Unsent;
 use crate::connection::Answer;
 use crate::download::Download;
 use crate::fan_out::TopicWork;
-use crate::Request;
 use crate::sync::{Mutex, lock};
 
 /// What a loop is told.

@@ -33,12 +33,7 @@ impl Drop for Streaming {
 
 impl Loop {
     /// Calls the handler with a body that still arrives; `start` is what has come of it.
-    pub(crate) fn begin_stream(
-        &mut self,
-        token: Token,
-        mut request: Box<Request>,
-        start: &[u8],
-    ) -> Progress {
+    pub(crate) fn begin_stream(&mut self, token: Token, mut request: Box<Request>, start: &[u8]) -> Progress {
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let limits = &self.shared.limits;
         let awaits_continue = request.head().expects_continue() && start.is_empty();

@@ -97,7 +97,9 @@ enum Ready {
 /// What an attempt to receive has brought.
 enum Arrival {
     /// Bytes, and perhaps not all that there are.
-    Bytes { is_full: bool },
+    Bytes {
+        is_full: bool,
+    },
     Nothing,
     End,
     Broken(Errno),
@@ -295,7 +297,11 @@ impl Source {
             Arrival::Bytes { is_full: false } if self.end == End::Unknown => self.readable = false,
             Arrival::Bytes { is_full } => {
                 self.queued = true;
-                if is_full { ready.put_behind(Ready::Receive(token)) } else { ready.go_on_with(Ready::Receive(token)) }
+                if is_full {
+                    ready.put_behind(Ready::Receive(token))
+                } else {
+                    ready.go_on_with(Ready::Receive(token))
+                }
             }
             Arrival::Nothing => {
                 self.readable = false;

@@ -39,7 +39,8 @@ impl Loop {
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         let exchange = connection.next_exchange();
         connection.exchange = exchange;
-        connection.phase = Phase::Busy(Busy { asked, route: id, group, started: self.now, timeout_at_ms, stream });
+        let busy = Busy { asked, route: id, group, started: self.now, timeout_at_ms, stream };
+        connection.phase.become_next(Phase::Busy(busy));
         request.begin(connection.peer.lend(), exchange, max_body_bytes, interims);
         if let Some(timeout_ms) = timeout_ms {
             request.set_time_left(Duration::from_millis(timeout_ms));

@@ -161,8 +161,10 @@ impl Loop {
             current.took_ns = took_ns;
         }
         match encode(response, asked, self.date.at(self.now), &mut self.out.head) {
-            Encoded::Whole { keep_alive: true } if self.out.head.len() < self.shared.limits.coalesce_bytes => {
-                connection.phase = Phase::Head;
+            Encoded::Whole { keep_alive: true }
+                if self.out.head.len() < self.shared.limits.coalesce_bytes =>
+            {
+                connection.phase.become_next(Phase::Head);
                 true
             }
             Encoded::Whole { keep_alive } => self.flush_and_free(token, keep_alive),
