@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyString};
 use tayet::{Method, PeerAddress, Request, Scheme, Version};
 
 use crate::file_wrapper::FileWrapper;
-use crate::header_names::HeaderNames;
+use crate::header_fields::{HeaderFields, Item, SlotNumber, SlotsMet};
 use crate::input::Input;
 use crate::text;
 
@@ -19,7 +19,7 @@ pub(crate) struct Environ {
     base: Py<PyDict>,
     /// By the listener's address, as they are met.
     templates: Mutex<Vec<(PeerAddress, Py<PyDict>)>>,
-    names: HeaderNames,
+    fields: HeaderFields,
     script_name: String,
 }
 
@@ -62,7 +62,7 @@ impl Environ {
         Ok(Self {
             base: base.unbind(),
             templates: Mutex::default(),
-            names: HeaderNames::default(),
+            fields: HeaderFields::default(),
             script_name,
         })
     }
@@ -85,9 +85,7 @@ impl Environ {
         if let Some(Scheme(scheme)) = request.extensions().and_then(|extensions| extensions.get()) {
             environ.set_item(intern!(py, "wsgi.url_scheme"), scheme.as_str())?;
         }
-        for (name, value) in request.fields() {
-            self.put_field(&environ, name, value)?;
-        }
+        self.put_fields(&environ, request)?;
         if !request.target().starts_with('/')
             && let Some(host) = request.host()
         {
@@ -143,17 +141,28 @@ impl Environ {
         }
     }
 
-    fn put_field(&self, environ: &Bound<'_, PyDict>, name: &str, value: &[u8]) -> PyResult<()> {
-        let py = environ.py();
-        let Some(key) = self.names.get(py, name) else { return Ok(()) };
-        let value = text::from_bytes(py, value);
-        // RFC 9110 section 5.3; RFC 6265 has semicolons between cookies.
-        match environ.get_item(&key)? {
-            None => environ.set_item(key, value),
-            Some(_) if key == "CONTENT_TYPE" || key == "CONTENT_LENGTH" => Ok(()),
-            Some(before) if key == "HTTP_COOKIE" => environ.set_item(key, format!("{before}; {value}")),
-            Some(before) => environ.set_item(key, format!("{before},{value}")),
+    fn put_fields(&self, environ: &Bound<'_, PyDict>, request: &Request) -> PyResult<()> {
+        let mut met = SlotsMet::default();
+        for (name, value) in request.fields() {
+            let number = SlotNumber::of(name);
+            let Some(item) = self.fields.item(environ.py(), number, name, value) else { continue };
+            if met.add(number) {
+                environ.set_item(item.0, item.1)?;
+            } else {
+                put_another(environ, item)?;
+            }
         }
+        Ok(())
+    }
+}
+
+/// Puts a field in of whose name there may have been one. RFC 9110 section 5.3; RFC 6265 has semicolons between cookies.
+fn put_another<'py>(environ: &Bound<'py, PyDict>, (key, value): Item<'py>) -> PyResult<()> {
+    match environ.get_item(&key)? {
+        None => environ.set_item(key, value),
+        Some(_) if key == "CONTENT_TYPE" || key == "CONTENT_LENGTH" => Ok(()),
+        Some(before) if key == "HTTP_COOKIE" => environ.set_item(key, format!("{before}; {value}")),
+        Some(before) => environ.set_item(key, format!("{before},{value}")),
     }
 }
 

@@ -15,7 +15,7 @@ mod descriptor;
 mod door;
 mod environ;
 mod file_wrapper;
-mod header_names;
+mod header_fields;
 mod inbox;
 mod input;
 mod iterable;
