@@ -46,18 +46,18 @@ impl Environ {
     pub(crate) fn new(py: Python<'_>, surroundings: Surroundings) -> PyResult<Self> {
         let base = PyDict::new(py);
         let sys = py.import("sys")?;
-        base.set_item("wsgi.version", (1, 0))?;
-        base.set_item("wsgi.url_scheme", "http")?;
-        base.set_item("wsgi.errors", sys.getattr("stderr")?)?;
-        base.set_item("wsgi.multithread", surroundings.is_multithread)?;
-        base.set_item("wsgi.multiprocess", surroundings.is_multiprocess)?;
-        base.set_item("wsgi.run_once", false)?;
-        base.set_item("wsgi.input_terminated", true)?;
-        base.set_item("wsgi.file_wrapper", py.get_type::<FileWrapper>())?;
-        base.set_item("SERVER_SOFTWARE", concat!("tayet/", env!("CARGO_PKG_VERSION")))?;
-        base.set_item("SERVER_PROTOCOL", "HTTP/1.1")?;
-        base.set_item("SCRIPT_NAME", &surroundings.script_name)?;
-        base.set_item("QUERY_STRING", "")?;
+        put(&base, "wsgi.version", (1, 0))?;
+        put(&base, "wsgi.url_scheme", "http")?;
+        put(&base, "wsgi.errors", sys.getattr("stderr")?)?;
+        put(&base, "wsgi.multithread", surroundings.is_multithread)?;
+        put(&base, "wsgi.multiprocess", surroundings.is_multiprocess)?;
+        put(&base, "wsgi.run_once", false)?;
+        put(&base, "wsgi.input_terminated", true)?;
+        put(&base, "wsgi.file_wrapper", py.get_type::<FileWrapper>())?;
+        put(&base, "SERVER_SOFTWARE", concat!("tayet/", env!("CARGO_PKG_VERSION")))?;
+        put(&base, "SERVER_PROTOCOL", "HTTP/1.1")?;
+        put(&base, "SCRIPT_NAME", &surroundings.script_name)?;
+        put(&base, "QUERY_STRING", "")?;
         let script_name = surroundings.script_name;
         Ok(Self {
             base: base.unbind(),
@@ -170,17 +170,17 @@ fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Boun
     let template = base.copy()?;
     // To replace a value costs less than to add a key.
     for key in ALWAYS_SET {
-        template.set_item(PyString::intern(base.py(), key), base.py().None())?;
+        put(&template, key, base.py().None())?;
     }
     match local {
         PeerAddress::Ip(address) => {
-            template.set_item("SERVER_NAME", address.ip().to_string())?;
-            template.set_item("SERVER_PORT", address.port().to_string())?;
+            put(&template, "SERVER_NAME", address.ip().to_string())?;
+            put(&template, "SERVER_PORT", address.port().to_string())?;
         }
         // CGI wants both; a Unix socket has neither.
         PeerAddress::Unix => {
-            template.set_item("SERVER_NAME", "localhost")?;
-            template.set_item("SERVER_PORT", "80")?;
+            put(&template, "SERVER_NAME", "localhost")?;
+            put(&template, "SERVER_PORT", "80")?;
         }
     }
     // Keys that have come and gone leave room, which copies have too: they need not grow for a request's fields.
@@ -189,6 +189,11 @@ fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Boun
     }
     SPARE_KEYS.iter().try_for_each(|spare| template.del_item(spare))?;
     Ok(template)
+}
+
+/// Keys are interned, so that the application's lookups find them by their address.
+fn put<'py>(environ: &Bound<'py, PyDict>, key: &str, value: impl IntoPyObject<'py>) -> PyResult<()> {
+    environ.set_item(PyString::intern(environ.py(), key), value)
 }
 
 fn method<'py>(py: Python<'py>, method: &Method) -> Bound<'py, PyString> {
