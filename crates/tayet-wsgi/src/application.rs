@@ -58,7 +58,7 @@ impl Application {
         request: &mut Request,
         upgrade: Result<WebSocketUpgrade, Response>,
     ) -> Response {
-        let call = Bound::new(py, Input::of(request)).and_then(|input| {
+        let call = Input::of(py, request).and_then(|input| {
             let start = Bound::new(py, StartResponse::new())?;
             let web_socket = Bound::new(py, WebSocket::new(upgrade, start.clone().unbind()))?;
             Ok((input, start, web_socket))
@@ -67,7 +67,7 @@ impl Application {
             Ok(call) => call,
             Err(error) => return failed(py, &error),
         };
-        let answered = self.environ.build(py, request, &input).and_then(|environ| {
+        let answered = self.environ.build(py, request, input.as_ref()).and_then(|environ| {
             environ.set_item(intern!(py, "tayet.websocket"), &web_socket)?;
             start.get().lend(request, || {
                 let iterable = Iterable::new(self.callable.bind(py).call1((environ, &start))?);
@@ -87,14 +87,14 @@ impl Application {
     }
 
     fn answer_attached(&self, py: Python<'_>, request: &mut Request) -> Response {
-        let call = Input::of(request);
-        let call = Bound::new(py, call).and_then(|input| Ok((input, Bound::new(py, StartResponse::new())?)));
+        let call = Input::of(py, request);
+        let call = call.and_then(|input| Ok((input, Bound::new(py, StartResponse::new())?)));
         let (input, start) = match call {
             Ok(call) => call,
             Err(error) => return failed(py, &error),
         };
         let is_head = request.method() == Method::HEAD;
-        let answered = self.environ.build(py, request, &input).and_then(|environ| {
+        let answered = self.environ.build(py, request, input.as_ref()).and_then(|environ| {
             let called = || self.callable.bind(py).call1((environ, &start));
             let iterable = Iterable::new(start.get().lend(request, called)?);
             respond(py, start.get(), iterable, is_head)
@@ -102,7 +102,7 @@ impl Application {
         if let Some(queue) = start.get().write_queue() {
             queue.finish(answered.is_ok());
         }
-        answered.unwrap_or_else(|error| match input.get().failure() {
+        answered.unwrap_or_else(|error| match input.and_then(|input| input.get().failure()) {
             Some(failure) => Problem::new(failure.status()).with_detail(failure.to_string()).into_response(),
             None => failed(py, &error),
         })

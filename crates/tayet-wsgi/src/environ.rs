@@ -28,8 +28,7 @@ pub(crate) struct Environ {
 const MAX_TEMPLATES: usize = 16;
 
 /// What [`Environ::build`] sets for every request.
-const ALWAYS_SET: [&str; 6] =
-    ["REQUEST_METHOD", "PATH_INFO", "RAW_URI", "REQUEST_URI", "REMOTE_ADDR", "wsgi.input"];
+const ALWAYS_SET: [&str; 5] = ["REQUEST_METHOD", "PATH_INFO", "RAW_URI", "REQUEST_URI", "REMOTE_ADDR"];
 
 /// Keys that are nowhere but in the making of a template.
 const SPARE_KEYS: [&str; 4] = ["1", "2", "3", "4"];
@@ -48,6 +47,7 @@ impl Environ {
         let sys = py.import("sys")?;
         put(&base, "wsgi.version", (1, 0))?;
         put(&base, "wsgi.url_scheme", "http")?;
+        put(&base, "wsgi.input", Bound::new(py, Input::empty())?)?;
         put(&base, "wsgi.errors", sys.getattr("stderr")?)?;
         put(&base, "wsgi.multithread", surroundings.is_multithread)?;
         put(&base, "wsgi.multiprocess", surroundings.is_multiprocess)?;
@@ -67,18 +67,20 @@ impl Environ {
         })
     }
 
-    /// The environ of a request, whose body goes into its `wsgi.input`.
+    /// The environ of a request, whose body, if it has one, goes into its `wsgi.input`.
     pub(crate) fn build<'py>(
         &self,
         py: Python<'py>,
         request: &Request,
-        input: &Bound<'py, Input>,
+        input: Option<&Bound<'py, Input>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let environ = self.begin(py, request.local_addr())?;
         environ.set_item(intern!(py, "REQUEST_METHOD"), method(py, request.method()))?;
         self.put_target(&environ, request)?;
         put_remote(&environ, request.remote_addr())?;
-        environ.set_item(intern!(py, "wsgi.input"), input)?;
+        if let Some(input) = input {
+            environ.set_item(intern!(py, "wsgi.input"), input)?;
+        }
         if request.version() != Version::HTTP_11 {
             environ.set_item(intern!(py, "SERVER_PROTOCOL"), format!("{:?}", request.version()))?;
         }

@@ -28,16 +28,30 @@ enum Source {
     Arriving(Mutex<BufReader<RequestBody>>),
 }
 
+impl From<Source> for Input {
+    fn from(source: Source) -> Self {
+        Self { source, failure: Mutex::new(None) }
+    }
+}
+
 impl Input {
-    /// Takes a request's body.
-    pub(crate) fn of(request: &mut Request) -> Self {
+    /// The body of all requests that have none: since nothing about it ever changes, they need none of their own.
+    pub(crate) fn empty() -> Self {
+        Self::from(Source::Whole(Mutex::default()))
+    }
+
+    /// Takes a request's body; `None` if it has none.
+    pub(crate) fn of<'py>(py: Python<'py>, request: &mut Request) -> PyResult<Option<Bound<'py, Self>>> {
+        if request.content_length() == Some(0) {
+            return Ok(None);
+        }
         let mut body = request.take_body();
         let source = if body.is_whole() {
             Source::Whole(Mutex::new(body.read_whole(usize::MAX).unwrap_or_default()))
         } else {
             Source::Arriving(Mutex::new(BufReader::with_capacity(READ_BUFFER_BYTES, body)))
         };
-        Self { source, failure: Mutex::new(None) }
+        Bound::new(py, Self::from(source)).map(Some)
     }
 
     /// Why the body could not be read to its end, if the application has met that.
