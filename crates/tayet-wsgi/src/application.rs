@@ -8,13 +8,14 @@ use pyo3::pybacked::PyBackedBytes;
 use tayet::{Body, Bytes, IntoResponse, Method, Problem, Request, Response, StatusCode, WebSocketUpgrade};
 
 use crate::attachment::attached_for_call;
+use crate::callables::{Callables, SpareCallables};
 use crate::environ::Environ;
 use crate::file_wrapper::FileWrapper;
 use crate::input::Input;
 use crate::iterable::{Iterable, block_bytes};
 use crate::log::print_exception;
 use crate::response_head::ResponseHead;
-use crate::start_response::StartResponse;
+use crate::start_response::Answer;
 use crate::watch::Watch;
 use crate::web_socket::WebSocket;
 use crate::web_socket_calls::{WebSocketCalls, asks_for_web_socket};
@@ -23,6 +24,7 @@ use crate::web_socket_calls::{WebSocketCalls, asks_for_web_socket};
 pub(crate) struct Application {
     callable: Py<PyAny>,
     environ: Environ,
+    spare_callables: SpareCallables,
     /// Of a worker process.
     watch: Option<Arc<Watch>>,
     web_socket_calls: Arc<WebSocketCalls>,
@@ -35,7 +37,7 @@ impl Application {
         watch: Option<Arc<Watch>>,
         web_socket_calls: Arc<WebSocketCalls>,
     ) -> Self {
-        Self { callable, environ, watch, web_socket_calls }
+        Self { callable, environ, spare_callables: SpareCallables::default(), watch, web_socket_calls }
     }
 
     /// Answers a request. Its thread may be a loop's, or a worker's; it waits for the GIL here.
@@ -59,27 +61,29 @@ impl Application {
         upgrade: Result<WebSocketUpgrade, Response>,
     ) -> Response {
         let call = Input::of(py, request).and_then(|input| {
-            let start = Bound::new(py, StartResponse::new())?;
-            let web_socket = Bound::new(py, WebSocket::new(upgrade, start.clone().unbind()))?;
-            Ok((input, start, web_socket))
+            let callables = Callables::new(py)?;
+            let web_socket = Bound::new(py, WebSocket::new(upgrade, callables.answer().clone_ref(py)))?;
+            Ok((input, callables, web_socket))
         });
-        let (input, start, web_socket) = match call {
+        let (input, callables, web_socket) = match call {
             Ok(call) => call,
             Err(error) => return failed(py, &error),
         };
+        let answer = callables.answer().get();
         let answered = self.environ.build(py, request, input.as_ref()).and_then(|environ| {
             environ.set_item(intern!(py, "tayet.websocket"), &web_socket)?;
-            start.get().lend(request, || {
-                let iterable = Iterable::new(self.callable.bind(py).call1((environ, &start))?);
-                respond(py, start.get(), iterable, false)
+            answer.lend(request, || {
+                let iterable =
+                    Iterable::new(self.callable.bind(py).call1((environ, callables.start_response(py)))?);
+                respond(py, answer, iterable, false)
             })
         });
-        if start.get().is_upgraded() {
-            let error = answered.err().filter(|_| !start.get().is_upgrade_over());
+        if answer.is_upgraded() {
+            let error = answered.err().filter(|_| !answer.is_upgrade_over());
             web_socket.get().call_ended(py, error.as_ref());
             return Response::default();
         }
-        if let Some(queue) = start.get().write_queue() {
+        if let Some(queue) = answer.write_queue() {
             queue.finish(answered.is_ok());
         }
         let refusal = web_socket.get().take_refusal();
@@ -87,36 +91,42 @@ impl Application {
     }
 
     fn answer_attached(&self, py: Python<'_>, request: &mut Request) -> Response {
-        let call = Input::of(py, request);
-        let call = call.and_then(|input| Ok((input, Bound::new(py, StartResponse::new())?)));
-        let (input, start) = match call {
+        let call = Input::of(py, request).and_then(|input| Ok((input, self.spare_callables.take(py)?)));
+        let (input, callables) = match call {
             Ok(call) => call,
             Err(error) => return failed(py, &error),
         };
-        let is_head = request.method() == Method::HEAD;
-        let answered = self.environ.build(py, request, input.as_ref()).and_then(|environ| {
-            let called = || self.callable.bind(py).call1((environ, &start));
-            let iterable = Iterable::new(start.get().lend(request, called)?);
-            respond(py, start.get(), iterable, is_head)
-        });
-        if let Some(queue) = start.get().write_queue() {
+        let answered = self.call(py, request, input.as_ref(), &callables);
+        if let Some(queue) = callables.answer().get().write_queue() {
             queue.finish(answered.is_ok());
         }
-        answered.unwrap_or_else(|error| match input.and_then(|input| input.get().failure()) {
+        let response = answered.unwrap_or_else(|error| match input.and_then(|input| input.get().failure()) {
             Some(failure) => Problem::new(failure.status()).with_detail(failure.to_string()).into_response(),
             None => failed(py, &error),
-        })
+        });
+        self.spare_callables.give_back(py, callables);
+        response
+    }
+
+    fn call(
+        &self,
+        py: Python<'_>,
+        request: &mut Request,
+        input: Option<&Bound<'_, Input>>,
+        callables: &Callables,
+    ) -> PyResult<Response> {
+        let answer = callables.answer().get();
+        let is_head = request.method() == Method::HEAD;
+        let environ = self.environ.build(py, request, input)?;
+        let called = || self.callable.bind(py).call1((environ, callables.start_response(py)));
+        let iterable = Iterable::new(answer.lend(request, called)?);
+        respond(py, answer, iterable, is_head)
     }
 }
 
 /// From what the application returned to what is sent.
-fn respond(
-    py: Python<'_>,
-    start: &StartResponse,
-    mut iterable: Iterable,
-    is_head: bool,
-) -> PyResult<Response> {
-    if let Some(queue) = start.write_queue() {
+fn respond(py: Python<'_>, answer: &Answer, mut iterable: Iterable, is_head: bool) -> PyResult<Response> {
+    if let Some(queue) = answer.write_queue() {
         while let Some(block) = iterable.next(py)? {
             let bytes = block.as_bytes().to_vec();
             py.detach(|| queue.push(bytes))?;
@@ -127,12 +137,12 @@ fn respond(
     }
     if let Some(blocks) = iterable.listed(py)? {
         let body = blocks.join();
-        return Ok(whole(*start.take_head()?, body, is_head));
+        return Ok(whole(*answer.take_head()?, body, is_head));
     }
     if let Ok(wrapper) = iterable.object(py).cast_exact::<FileWrapper>()
         && let Some(rest) = wrapper.get().rest(py)
     {
-        let head = start.take_head()?;
+        let head = answer.take_head()?;
         let length = head.content_length().unwrap_or(rest.length);
         // What is sent has been opened anew, so the application's file is done with.
         iterable.close(py);
@@ -144,7 +154,7 @@ fn respond(
         });
     }
     let first = iterable.next(py)?;
-    let head = start.take_head()?;
+    let head = answer.take_head()?;
     let length = head.content_length();
     let Some(first) = first else {
         iterable.close(py);

@@ -2,7 +2,7 @@
 //!
 //! | to | go to |
 //! | --- | --- |
-//! | follow one request | `application.rs`, then `environ.rs`, `start_response.rs` and `iterable.rs` |
+//! | follow one request | `application.rs`, then `environ.rs`, `callables.rs`, `start_response.rs` and `iterable.rs` |
 //! | see what the application reads | `input.rs` |
 //! | see how threads and the GIL go together | `attachment.rs` |
 //! | follow one WebSocket | `web_socket_calls.rs`, then `web_socket.rs`, `listener.rs` and `inbox.rs` |
@@ -11,6 +11,7 @@
 
 mod application;
 mod attachment;
+mod callables;
 mod descriptor;
 mod door;
 mod environ;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use tayet::{Request, Response};
@@ -12,9 +11,9 @@ use crate::loan::Loan;
 use crate::response_head::ResponseHead;
 use crate::write_queue::WriteQueue;
 
-/// The callable by which an application begins its answer (PEP 3333, "The start_response() Callable").
+/// What an application has said of its answer.
 #[pyclass(frozen, module = "tayet")]
-pub(crate) struct StartResponse {
+pub(crate) struct Answer {
     /// For `write`, which must answer before the application returns.
     request: Loan<Request>,
     progress: Mutex<Progress>,
@@ -35,9 +34,15 @@ enum Progress {
     UpgradeOver,
 }
 
-impl StartResponse {
+impl Answer {
     pub(crate) fn new() -> Self {
         Self { request: Loan::none(), progress: Mutex::new(Progress::Idle) }
+    }
+
+    /// Forgets it all, for the next call.
+    pub(crate) fn forget(&self) {
+        let before = std::mem::replace(&mut *self.progress(), Progress::Idle);
+        drop(before);
     }
 
     /// Runs `f` while `write` may answer `request`.
@@ -119,45 +124,76 @@ impl StartResponse {
         Ok(queue)
     }
 
+    /// Begins it, or begins it anew with an `exc_info`.
+    fn start(
+        &self,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+        exc_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let head = ResponseHead::new(status, headers);
+        let mut progress = self.progress();
+        match (&*progress, exc_info) {
+            (Progress::Idle | Progress::Started(_), Some(_)) | (Progress::Idle, None) => {
+                *progress = Progress::Started(Box::new(head?));
+                Ok(())
+            }
+            // A framework may well answer something once its view is done with the socket.
+            (Progress::Upgraded | Progress::UpgradeOver, _) => Ok(()),
+            (Progress::Sent | Progress::Writing(_), Some(exc_info)) => Err(raised(exc_info)?),
+            (_, None) => {
+                let reason = "start_response is called for the second time, and without exc_info";
+                Err(PyRuntimeError::new_err(reason))
+            }
+        }
+    }
+
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl StartResponse {
-    #[pyo3(signature = (status, headers, exc_info=None, /))]
-    fn __call__<'py>(
-        this: &Bound<'py, Self>,
-        status: &Bound<'py, PyAny>,
-        headers: &Bound<'py, PyAny>,
-        exc_info: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = this.py();
-        let head = ResponseHead::new(status, headers);
-        let mut progress = this.get().progress();
-        match (&*progress, exc_info) {
-            (Progress::Idle | Progress::Started(_), Some(_)) | (Progress::Idle, None) => {
-                *progress = Progress::Started(Box::new(head?));
-            }
-            // A framework may well answer something once its view is done with the socket.
-            (Progress::Upgraded | Progress::UpgradeOver, _) => {}
-            (Progress::Sent | Progress::Writing(_), Some(exc_info)) => return Err(raised(exc_info)?),
-            (_, None) => {
-                let reason = "start_response is called for the second time, and without exc_info";
-                return Err(PyRuntimeError::new_err(reason));
-            }
-        }
-        drop(progress);
-        this.getattr(intern!(py, "write"))
-    }
-
+impl Answer {
     /// Sends a part of the body. Waits, without the GIL, while too much of it is still to be sent.
     fn write(&self, py: Python<'_>, block: &Bound<'_, PyAny>) -> PyResult<()> {
         let block = block.cast::<PyBytes>().map_err(|_| PyTypeError::new_err("write() takes bytes"))?;
         let queue = self.begin_writing()?;
         let bytes = block.as_bytes().to_vec();
         Ok(py.detach(|| queue.push(bytes))?)
+    }
+}
+
+/// The callable by which an application begins its answer (PEP 3333, "The start_response() Callable"): its method is.
+#[pyclass(frozen, module = "tayet")]
+pub(crate) struct StartResponse {
+    answer: Py<Answer>,
+    write: Py<PyAny>,
+}
+
+impl StartResponse {
+    /// For an answer, and with its bound method `write`.
+    pub(crate) fn new(answer: Py<Answer>, write: Py<PyAny>) -> Self {
+        Self { answer, write }
+    }
+
+    pub(crate) fn write(&self) -> &Py<PyAny> {
+        &self.write
+    }
+}
+
+#[pymethods]
+impl StartResponse {
+    #[pyo3(signature = (status, headers, exc_info=None, /))]
+    fn start_response(
+        &self,
+        py: Python<'_>,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+        exc_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        self.answer.get().start(status, headers, exc_info)?;
+        Ok(self.write.clone_ref(py))
     }
 }
 

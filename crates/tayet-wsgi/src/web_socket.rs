@@ -17,7 +17,7 @@ use tayet::{
 use crate::inbox::{Inbox, Received};
 use crate::listener::{Callbacks, Ear, Listener, Opening, failed, to_python};
 use crate::response_head::parse_fields;
-use crate::start_response::StartResponse;
+use crate::start_response::Answer;
 
 create_exception!(
     tayet,
@@ -46,14 +46,14 @@ pub(crate) struct WebSocket {
 /// What it takes to accept.
 struct Asked {
     upgrade: Result<WebSocketUpgrade, Response>,
-    start: Py<StartResponse>,
+    answer: Py<Answer>,
 }
 
 impl WebSocket {
     /// For a request that asks for a WebSocket; `upgrade` is an answer where it asks wrongly.
-    pub(crate) fn new(upgrade: Result<WebSocketUpgrade, Response>, start: Py<StartResponse>) -> Self {
+    pub(crate) fn new(upgrade: Result<WebSocketUpgrade, Response>, answer: Py<Answer>) -> Self {
         Self {
-            asked: Mutex::new(Some(Asked { upgrade, start })),
+            asked: Mutex::new(Some(Asked { upgrade, answer })),
             socket: Arc::default(),
             inbox: OnceLock::new(),
             protocol: OnceLock::new(),
@@ -262,7 +262,7 @@ impl WebSocket {
         ear: Ear,
     ) -> PyResult<()> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Asked { upgrade, start } =
+        let Asked { upgrade, answer } =
             asked.ok_or_else(|| PyRuntimeError::new_err("accept() has been called before"))?;
         let upgrade = upgrade.map_err(|refusal| self.refuse(refusal))?;
         if let Ear::Inbox(inbox) = &ear {
@@ -270,18 +270,18 @@ impl WebSocket {
         }
         let (opened, is_open) = mpsc::sync_channel(1);
         let opening = Opening { socket: Arc::clone(&self.socket), opened };
-        let mut answer = upgrade.with(config).serve(Listener::new(opening, ear));
-        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(self.refuse(answer));
+        let mut handshake = upgrade.with(config).serve(Listener::new(opening, ear));
+        if handshake.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(self.refuse(handshake));
         }
-        let protocol = answer.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+        let protocol = handshake.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
         if let Some(protocol) = protocol.and_then(|value| value.to_str().ok()) {
             let _ = self.protocol.set(protocol.to_owned());
         }
         for (name, value) in fields {
-            answer.headers_mut().append(name, value);
+            handshake.headers_mut().append(name, value);
         }
-        start.get().upgrade(answer)?;
+        answer.get().upgrade(handshake)?;
         // Ends when the answer is thrown away, since the client has gone or has been answered for the application.
         py.detach(move || is_open.recv())
             .map_err(|_| WebSocketClosed::new_err("the client has gone before the WebSocket was open"))

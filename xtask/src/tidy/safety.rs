@@ -27,6 +27,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "crates/tayet-wsgi/src/attachment.rs",
         "a thread's state of the interpreter, for which PyO3 has nothing",
     ),
+    (
+        "crates/tayet-wsgi/src/callables.rs",
+        "the count of an object's references, which PyO3 leaves to its foreign functions",
+    ),
     ("crates/tayet-wsgi/src/descriptor.rs", "listening sockets that Python hands over by their number"),
     ("crates/tayet-wsgi/src/loan.rs", "a reference that a Python object may use for the time of a call"),
     (
