@@ -137,7 +137,7 @@ fn respond(py: Python<'_>, answer: &Answer, mut iterable: Iterable, is_head: boo
     }
     if let Some(blocks) = iterable.listed(py)? {
         let body = blocks.join();
-        return Ok(whole(*answer.take_head()?, body, is_head));
+        return Ok(whole(answer.take_head()?, body, is_head));
     }
     if let Ok(wrapper) = iterable.object(py).cast_exact::<FileWrapper>()
         && let Some(rest) = wrapper.get().rest(py)
@@ -148,7 +148,7 @@ fn respond(py: Python<'_>, answer: &Answer, mut iterable: Iterable, is_head: boo
         iterable.close(py);
         let is_bodiless = is_head || head.has_no_body();
         return Ok(if is_bodiless {
-            bodiless(*head, Some(length))
+            bodiless(head, Some(length))
         } else {
             head.with_body(rest.body(length))
         });
@@ -158,14 +158,14 @@ fn respond(py: Python<'_>, answer: &Answer, mut iterable: Iterable, is_head: boo
     let length = head.content_length();
     let Some(first) = first else {
         iterable.close(py);
-        return Ok(whole(*head, Bytes::new(), is_head));
+        return Ok(whole(head, Bytes::new(), is_head));
     };
     if is_head || head.has_no_body() {
         iterable.close(py);
-        return Ok(bodiless(*head, length));
+        return Ok(bodiless(head, length));
     }
     if length.is_some_and(|length| length <= first.as_bytes().len() as u64) || iterable.is_single(py) {
-        let response = whole(*head, block_bytes(first), is_head);
+        let response = whole(head, block_bytes(first), is_head);
         iterable.close(py);
         return Ok(response);
     }

@@ -1,5 +1,7 @@
 //! What the application gives to `start_response`, checked.
 
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -19,15 +21,21 @@ pub(crate) struct ResponseHead {
 
 impl ResponseHead {
     /// Checks what the application gave, so that the error is raised where the application can be seen to be wrong.
-    pub(crate) fn new(status: &Bound<'_, PyAny>, headers: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+        last_type: &LastContentType,
+    ) -> PyResult<Self> {
         let (status, reason) = parse_status(status)?;
         let headers = headers
             .cast::<PyList>()
             .map_err(|_| PyTypeError::new_err("the headers must be a list of (name, value) tuples"))?;
         let mut head = Self { status, reason, content_type: None, content_length: None, others: None };
         for field in headers.iter() {
-            let (name, value) = parse_field(&field)?;
-            head.put(name, value)?;
+            if !head.put_usual(&field, last_type) {
+                let (name, value) = parse_field(&field)?;
+                head.put(name, value)?;
+            }
         }
         Ok(head)
     }
@@ -54,6 +62,22 @@ impl ResponseHead {
         match self.content_type {
             Some(content_type) => response.with_content_type(content_type),
             None => response,
+        }
+    }
+
+    /// Puts a field in that nearly every answer has, without making a name and a value of it. `false` where that is not all there is
+    /// to do, be it that something is wrong.
+    fn put_usual(&mut self, field: &Bound<'_, PyAny>, last_type: &LastContentType) -> bool {
+        let Some((name, value)) = pair(field) else { return false };
+        let (Ok(name), Ok(value)) = (name.to_str(), value.to_str()) else { return false };
+        if name.eq_ignore_ascii_case("content-type") && self.content_type.is_none() {
+            self.content_type = last_type.get(value);
+            self.content_type.is_some()
+        } else if name.eq_ignore_ascii_case("content-length") && self.content_length.is_none() {
+            self.content_length = value.parse().ok();
+            self.content_length.is_some()
+        } else {
+            false
         }
     }
 
@@ -109,6 +133,9 @@ fn parse_status(status: &Bound<'_, PyAny>) -> PyResult<(StatusCode, Option<Box<H
     let wrong = || PyValueError::new_err(format!("{status:?} is no status such as '200 OK'"));
     let given = status.cast::<PyString>().map_err(|_| PyTypeError::new_err("the status must be a str"))?;
     let text = given.to_str()?;
+    if text == "200 OK" {
+        return Ok((StatusCode::OK, None));
+    }
     let (code, reason) = text.split_at_checked(3).ok_or_else(wrong)?;
     if !reason.is_empty() && !reason.starts_with(' ') || reason.chars().any(char::is_control) {
         return Err(wrong());
@@ -128,16 +155,34 @@ fn parse_status(status: &Bound<'_, PyAny>) -> PyResult<(StatusCode, Option<Box<H
 
 fn parse_field(field: &Bound<'_, PyAny>) -> PyResult<(HeaderName, HeaderValue)> {
     let not_a_pair = || PyTypeError::new_err(format!("{field:?} is no (name, value) tuple of two str"));
-    let pair = field.cast::<PyTuple>().map_err(|_| not_a_pair())?;
-    if pair.len() != 2 {
-        return Err(not_a_pair());
-    }
-    let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
-    let (Ok(name), Ok(value)) = (name.cast::<PyString>(), value.cast::<PyString>()) else {
-        return Err(not_a_pair());
-    };
+    let (name, value) = pair(field).ok_or_else(not_a_pair)?;
     let wrong = || PyValueError::new_err(format!("{name:?}: {value:?} cannot stand in a header"));
     let name = HeaderName::from_bytes(&text::to_bytes(name).ok_or_else(wrong)?).map_err(|_| wrong())?;
     let value = HeaderValue::from_bytes(&text::to_bytes(value).ok_or_else(wrong)?).map_err(|_| wrong())?;
     Ok((name, value))
+}
+
+/// What lies in a tuple of two `str`.
+fn pair<'a, 'py>(
+    field: &'a Bound<'py, PyAny>,
+) -> Option<(&'a Bound<'py, PyString>, &'a Bound<'py, PyString>)> {
+    let [name, value] = field.cast::<PyTuple>().ok()?.as_slice() else { return None };
+    Some((name.cast().ok()?, value.cast().ok()?))
+}
+
+/// The `Content-Type` of the answer before: most often it is the next one's, too, and need not be checked and copied again.
+#[derive(Default)]
+pub(crate) struct LastContentType(Mutex<Option<HeaderValue>>);
+
+impl LastContentType {
+    /// The value for an ASCII text; `None` for another, and for one that cannot stand in a header.
+    fn get(&self, text: &str) -> Option<HeaderValue> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = last.as_ref().filter(|last| last.as_bytes() == text.as_bytes()) {
+            return Some(value.clone());
+        }
+        let value = HeaderValue::from_str(text).ok().filter(|_| text.is_ascii())?;
+        *last = Some(value.clone());
+        Some(value)
+    }
 }

@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyTuple};
 use tayet::{Request, Response};
 
 use crate::loan::Loan;
-use crate::response_head::ResponseHead;
+use crate::response_head::{LastContentType, ResponseHead};
 use crate::write_queue::WriteQueue;
 
 /// What an application has said of its answer.
@@ -17,13 +17,14 @@ pub(crate) struct Answer {
     /// For `write`, which must answer before the application returns.
     request: Loan<Request>,
     progress: Mutex<Progress>,
+    last_type: LastContentType,
 }
 
 enum Progress {
     /// Not called yet.
     Idle,
     /// Called; it may still be taken back, for the head has not been sent.
-    Started(Box<ResponseHead>),
+    Started(ResponseHead),
     /// The head is on its way.
     Sent,
     /// The head is on its way, and the body comes by `write`.
@@ -36,7 +37,11 @@ enum Progress {
 
 impl Answer {
     pub(crate) fn new() -> Self {
-        Self { request: Loan::none(), progress: Mutex::new(Progress::Idle) }
+        Self {
+            request: Loan::none(),
+            progress: Mutex::new(Progress::Idle),
+            last_type: LastContentType::default(),
+        }
     }
 
     /// Forgets it all, for the next call.
@@ -55,7 +60,7 @@ impl Answer {
     /// # Errors
     ///
     /// When the application has not given one.
-    pub(crate) fn take_head(&self) -> PyResult<Box<ResponseHead>> {
+    pub(crate) fn take_head(&self) -> PyResult<ResponseHead> {
         let before = std::mem::replace(&mut *self.progress(), Progress::Sent);
         match before {
             Progress::Started(head) => Ok(head),
@@ -131,11 +136,11 @@ impl Answer {
         headers: &Bound<'_, PyAny>,
         exc_info: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let head = ResponseHead::new(status, headers);
+        let head = ResponseHead::new(status, headers, &self.last_type);
         let mut progress = self.progress();
         match (&*progress, exc_info) {
             (Progress::Idle | Progress::Started(_), Some(_)) | (Progress::Idle, None) => {
-                *progress = Progress::Started(Box::new(head?));
+                *progress = Progress::Started(head?);
                 Ok(())
             }
             // A framework may well answer something once its view is done with the socket.
