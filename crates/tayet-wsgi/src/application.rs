@@ -135,8 +135,7 @@ fn respond(py: Python<'_>, answer: &Answer, mut iterable: Iterable, is_head: boo
         // What is sent has been, or is being, by the queue.
         return Ok(Response::default());
     }
-    if let Some(blocks) = iterable.listed(py)? {
-        let body = blocks.join();
+    if let Some(body) = iterable.listed(py)? {
         return Ok(whole(answer.take_head()?, body, is_head));
     }
     if let Ok(wrapper) = iterable.object(py).cast_exact::<FileWrapper>()

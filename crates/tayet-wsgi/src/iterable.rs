@@ -43,17 +43,17 @@ impl Iterable {
     }
 
     /// The whole body where it lies in a list or a tuple, which have nothing to close.
-    pub(crate) fn listed<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Listed<'py>>> {
+    pub(crate) fn listed(&mut self, py: Python<'_>) -> PyResult<Option<Bytes>> {
         let object = self.object.bind(py);
-        let blocks = if let Ok(list) = object.cast_exact::<PyList>() {
-            list.iter().map(checked).collect::<PyResult<Vec<_>>>()?
+        let body = if let Ok(list) = object.cast_exact::<PyList>() {
+            joined(list.iter())
         } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-            tuple.iter().map(checked).collect::<PyResult<Vec<_>>>()?
+            joined(tuple.iter())
         } else {
             return Ok(None);
         };
         self.is_closed = true;
-        Ok(Some(Listed(blocks)))
+        body.map(Some)
     }
 
     /// The next block that is not empty.
@@ -195,21 +195,15 @@ enum Next {
     Large(PyBackedBytes),
 }
 
-/// The blocks of a list.
-pub(crate) struct Listed<'py>(Vec<Bound<'py, PyBytes>>);
-
-impl Listed<'_> {
-    /// The body.
-    pub(crate) fn join(mut self) -> Bytes {
-        match (self.0.pop(), &self.0[..]) {
-            (None, _) => Bytes::new(),
-            (Some(only), []) => block_bytes(only),
-            (Some(last), blocks) => {
-                let blocks = blocks.iter().chain([&last]).map(|block| block.as_bytes()).collect::<Vec<_>>();
-                blocks.concat().into()
-            }
-        }
+/// Blocks as one; most often there is only one.
+fn joined<'py>(mut blocks: impl ExactSizeIterator<Item = Bound<'py, PyAny>>) -> PyResult<Bytes> {
+    if blocks.len() == 1
+        && let Some(only) = blocks.next()
+    {
+        return checked(only).map(block_bytes);
     }
+    let blocks = blocks.map(checked).collect::<PyResult<Vec<_>>>()?;
+    Ok(blocks.iter().map(|block| block.as_bytes()).collect::<Vec<_>>().concat().into())
 }
 
 /// A block as what is sent: a small one is copied; of a large one Python's own memory is, which is let go at the next call.
