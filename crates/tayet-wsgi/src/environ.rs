@@ -1,6 +1,5 @@
 //! What the application is asked (PEP 3333, "environ Variables").
 
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use percent_encoding::percent_decode_str;
@@ -12,6 +11,7 @@ use tayet::{Method, PeerAddress, Request, Scheme, Version};
 use crate::file_wrapper::FileWrapper;
 use crate::header_fields::{HeaderFields, Item, SlotNumber, SlotsMet};
 use crate::input::Input;
+use crate::peers::Peers;
 use crate::text;
 
 /// Makes environs. What is the same for all requests of a listener is a dictionary that each of them copies.
@@ -20,6 +20,7 @@ pub(crate) struct Environ {
     /// By the listener's address, as they are met.
     templates: Mutex<Vec<(PeerAddress, Py<PyDict>)>>,
     fields: HeaderFields,
+    peers: Peers,
     script_name: String,
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct Environ {
 const MAX_TEMPLATES: usize = 16;
 
 /// What [`Environ::build`] sets for every request.
-const ALWAYS_SET: [&str; 5] = ["REQUEST_METHOD", "PATH_INFO", "RAW_URI", "REQUEST_URI", "REMOTE_ADDR"];
+const ALWAYS_SET: [&str; 3] = ["PATH_INFO", "RAW_URI", "REQUEST_URI"];
 
 /// Keys that are nowhere but in the making of a template.
 const SPARE_KEYS: [&str; 4] = ["1", "2", "3", "4"];
@@ -55,6 +56,8 @@ impl Environ {
         put(&base, "wsgi.input_terminated", true)?;
         put(&base, "wsgi.file_wrapper", py.get_type::<FileWrapper>())?;
         put(&base, "SERVER_SOFTWARE", concat!("tayet/", env!("CARGO_PKG_VERSION")))?;
+        put(&base, "REQUEST_METHOD", "GET")?;
+        put(&base, "REMOTE_ADDR", "")?;
         put(&base, "SERVER_PROTOCOL", "HTTP/1.1")?;
         put(&base, "SCRIPT_NAME", &surroundings.script_name)?;
         put(&base, "QUERY_STRING", "")?;
@@ -63,6 +66,7 @@ impl Environ {
             base: base.unbind(),
             templates: Mutex::default(),
             fields: HeaderFields::default(),
+            peers: Peers::default(),
             script_name,
         })
     }
@@ -75,9 +79,13 @@ impl Environ {
         input: Option<&Bound<'py, Input>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let environ = self.begin(py, request.local_addr())?;
-        environ.set_item(intern!(py, "REQUEST_METHOD"), method(py, request.method()))?;
+        match *request.method() {
+            Method::GET => {}
+            Method::POST => environ.set_item(intern!(py, "REQUEST_METHOD"), intern!(py, "POST"))?,
+            ref method => environ.set_item(intern!(py, "REQUEST_METHOD"), method.as_str())?,
+        }
         self.put_target(&environ, request)?;
-        put_remote(&environ, request.remote_addr())?;
+        self.put_remote(&environ, request.remote_addr())?;
         if let Some(input) = input {
             environ.set_item(intern!(py, "wsgi.input"), input)?;
         }
@@ -133,6 +141,13 @@ impl Environ {
             Some(query) => environ.set_item(intern!(py, "QUERY_STRING"), query),
             None => Ok(()),
         }
+    }
+
+    fn put_remote(&self, environ: &Bound<'_, PyDict>, remote: PeerAddress) -> PyResult<()> {
+        let PeerAddress::Ip(address) = remote else { return Ok(()) };
+        let py = environ.py();
+        environ.set_item(intern!(py, "REMOTE_ADDR"), self.peers.ip(py, address.ip()))?;
+        environ.set_item(intern!(py, "REMOTE_PORT"), self.peers.port(py, address.port()))
     }
 
     /// The part of the path that is below the application. Where it is mounted elsewhere, that is all of it.
@@ -196,26 +211,4 @@ fn template<'py>(base: &Bound<'py, PyDict>, local: PeerAddress) -> PyResult<Boun
 /// Keys are interned, so that the application's lookups find them by their address.
 fn put<'py>(environ: &Bound<'py, PyDict>, key: &str, value: impl IntoPyObject<'py>) -> PyResult<()> {
     environ.set_item(PyString::intern(environ.py(), key), value)
-}
-
-fn method<'py>(py: Python<'py>, method: &Method) -> Bound<'py, PyString> {
-    match *method {
-        Method::GET => intern!(py, "GET").clone(),
-        Method::POST => intern!(py, "POST").clone(),
-        Method::HEAD => intern!(py, "HEAD").clone(),
-        _ => PyString::new(py, method.as_str()),
-    }
-}
-
-fn put_remote(environ: &Bound<'_, PyDict>, remote: PeerAddress) -> PyResult<()> {
-    let py = environ.py();
-    let PeerAddress::Ip(address) = remote else {
-        return environ.set_item(intern!(py, "REMOTE_ADDR"), "");
-    };
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_loopback() && ip.octets()[3] == 1 => intern!(py, "127.0.0.1").clone(),
-        ip => PyString::new(py, &ip.to_canonical().to_string()),
-    };
-    environ.set_item(intern!(py, "REMOTE_ADDR"), ip)?;
-    environ.set_item(intern!(py, "REMOTE_PORT"), itoa::Buffer::new().format(address.port()))
 }

@@ -24,6 +24,7 @@ mod listener;
 mod loan;
 mod log;
 mod memory;
+mod peers;
 mod relay;
 mod reopening;
 mod response_head;
