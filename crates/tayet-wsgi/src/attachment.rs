@@ -36,12 +36,10 @@ pub(crate) fn attached<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
 
 /// As [`attached`], for a call of the application: at its end the GIL stays with this thread if another call waits already.
 pub(crate) fn attached_for_call<R>(f: impl for<'py> FnOnce(Python<'py>) -> R) -> R {
-    let gil =
-        ATTACHMENT.with(|attachment| Gil::kept().or_else(|| attachment.may_wait_at_door().then(Gil::take)));
-    let result = attached(f);
-    if let Some(gil) = gil {
-        gil.leave();
-    }
+    let gil = ATTACHMENT.with(|attachment| Gil::kept().or_else(|| attachment.take_gil()));
+    let Some(gil) = gil else { return attached(f) };
+    let result = Python::attach(f);
+    gil.leave();
     result
 }
 
@@ -114,16 +112,6 @@ impl Gil {
         Turn::take_kept().then(|| Self)
     }
 
-    fn take() -> Self {
-        let queue = Queue::join();
-        // SAFETY: the interpreter runs, as in `Attachment::new`. This thread does not have the GIL (`may_wait_at_door`), so the
-        // state before was unlocked, to which `release` returns.
-        unsafe { ffi::PyGILState_Ensure() };
-        drop(queue);
-        ATTACHMENT.with(|attachment| attachment.is_inside.set(true));
-        Self
-    }
-
     /// The call has come to its end.
     fn leave(self) {
         if HAS_GIL.load(Ordering::Relaxed) && Turn::keep(Self::release) {
@@ -133,9 +121,9 @@ impl Gil {
 
     fn release() {
         ATTACHMENT.with(|attachment| attachment.is_inside.set(false));
-        // SAFETY: undoes the `Ensure` of `take`, on the same thread and once: by the drop of its `Gil` or, where that is
-        // forgotten, by whoever `Turn::keep` leaves it to.
-        unsafe { ffi::PyGILState_Release(ffi::PyGILState_STATE::PyGILState_UNLOCKED) };
+        // SAFETY: undoes the `RestoreThread` of `take_gil`, on the same thread and once: by the drop of its `Gil` or, where that is
+        // forgotten, by whoever `Turn::keep` leaves it to. What it returns is the thread's lasting state, which is kept already.
+        unsafe { ffi::PyEval_SaveThread() };
     }
 }
 
@@ -171,6 +159,18 @@ impl Attachment {
             *COUNT.lock().unwrap_or_else(PoisonError::into_inner) += 1;
             Self { before, state, is_inside: Cell::default() }
         }
+    }
+
+    /// Takes the GIL for a call, unless this thread may have it. With the state at hand that is less to do than to ask for it.
+    fn take_gil(&self) -> Option<Gil> {
+        let state = self.state.filter(|_| self.may_wait_at_door())?;
+        let queue = Queue::join();
+        // SAFETY: the interpreter runs, as in `new`. `state` is this thread's own, and since it does not have the GIL
+        // (`may_wait_at_door`) not current.
+        unsafe { ffi::PyEval_RestoreThread(state) };
+        drop(queue);
+        self.is_inside.set(true);
+        Some(Gil)
     }
 
     /// Who has the GIL must not wait at the door for somebody who waits for the GIL. Threads of Python's own may have it at any
