@@ -70,10 +70,10 @@ impl ResponseHead {
     fn put_usual(&mut self, field: &Bound<'_, PyAny>, last_type: &LastContentType) -> bool {
         let Some((name, value)) = pair(field) else { return false };
         let (Ok(name), Ok(value)) = (name.to_str(), value.to_str()) else { return false };
-        if name.eq_ignore_ascii_case("content-type") && self.content_type.is_none() {
+        if is_named(name, "Content-Type") && self.content_type.is_none() {
             self.content_type = last_type.get(value);
             self.content_type.is_some()
-        } else if name.eq_ignore_ascii_case("content-length") && self.content_length.is_none() {
+        } else if is_named(name, "Content-Length") && self.content_length.is_none() {
             self.content_length = value.parse().ok();
             self.content_length.is_some()
         } else {
@@ -160,6 +160,11 @@ fn parse_field(field: &Bound<'_, PyAny>) -> PyResult<(HeaderName, HeaderValue)> 
     let name = HeaderName::from_bytes(&text::to_bytes(name).ok_or_else(wrong)?).map_err(|_| wrong())?;
     let value = HeaderValue::from_bytes(&text::to_bytes(value).ok_or_else(wrong)?).map_err(|_| wrong())?;
     Ok((name, value))
+}
+
+/// Whether a field has a name, which nearly all applications write like this: that is compared in a few words.
+fn is_named(name: &str, usual: &str) -> bool {
+    name == usual || name.eq_ignore_ascii_case(usual)
 }
 
 /// What lies in a tuple of two `str`.
