@@ -112,12 +112,33 @@ def test_more_names_than_are_remembered_are_told_all_the_same(ask):
         assert all(environ[f"HTTP_X_NAME_{number}"] == str(number) for number in range(first, first + 60))
 
 
+def test_each_request_has_its_own_fields(ask):
+    for fields in ({"X-A": "1"}, {"x-a": "2"}, {"X-B": "1"}, {"X-A": "1" * 1000}, {"X-A": "1"}, {"X-A": ""}):
+        environ = ask(headers=fields)
+        told = {name: value for name, value in environ.items() if name.startswith("HTTP_X")}
+        assert told == {"HTTP_" + name.upper().replace("-", "_"): value for name, value in fields.items()}
+
+
+def test_fields_that_are_remembered_in_one_place_are_told_apart(ask):
+    # Names that begin and end alike, and are as long.
+    fields = {"X-a-name": "1", "X-b-name": "2", "X-c-name": "3"}
+    for _ in range(2):
+        environ = ask(headers=fields)
+        assert [environ[f"HTTP_X_{letter}_NAME"] for letter in "ABC"] == ["1", "2", "3"]
+
+
 def test_a_trusted_proxys_word_counts(serve):
     client = serve(tell, trusted_proxies="127.0.0.1")
     headers = {"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
     environ = json.loads(client.get(headers=headers).body)
     assert environ["REMOTE_ADDR"] == "192.0.2.7"
     assert environ["wsgi.url_scheme"] == "https"
+
+
+def test_each_of_a_proxys_clients_is_told(serve):
+    client = serve(tell, trusted_proxies="127.0.0.1")
+    for address in ("192.0.2.7", "192.0.2.23", "2001:db8::7", "192.0.2.7"):
+        assert json.loads(client.get(headers={"X-Forwarded-For": address}).body)["REMOTE_ADDR"] == address
 
 
 def test_a_strangers_word_does_not(ask):

@@ -183,6 +183,45 @@ def test_start_response_may_be_called_when_the_first_block_is_asked_for(serve):
     assert (answer.status, answer.body) == (202, b"later")
 
 
+def test_a_start_response_that_is_kept_is_no_other_requests(serve_unvalidated):
+    kept = []
+
+    def application(environ, start_response):
+        kept.append((start_response, start_response("200 OK", list(TEXT))))
+        return [b"%d" % len(kept)]
+
+    client = serve_unvalidated(application)
+    assert [client.get().body for _ in range(3)] == [b"1", b"2", b"3"]
+    assert len({start for start, _ in kept}) == len({write for _, write in kept}) == 3
+    for start, write in kept:
+        with pytest.raises(RuntimeError, match="second time"):
+            start("200 OK", [])
+        with pytest.raises(RuntimeError, match="write"):
+            write(b"late")
+
+
+def test_what_one_application_has_answered_is_not_the_nexts(serve_unvalidated):
+    def application(environ, start_response):
+        if environ["PATH_INFO"] == "/":
+            start_response("404 Not Found", [("Content-Type", "text/html"), ("Content-Length", "1"), ("X-Other", "1")])
+        return [b"x"]
+
+    client = serve_unvalidated(application)
+    assert [client.get(path).status for path in ("/", "/none", "/", "/none")] == [404, 500, 404, 500]
+
+
+@pytest.mark.parametrize("value", ["text/plain; name=J\u00f6rg", "text/plain", "", "text/plain; name=J\u00f6rg"])
+def test_a_content_type_is_sent_as_it_is(serve_unvalidated, value):
+    headers = [("content-TYPE", value), ("X-Other", "1")]
+    raw = serve_unvalidated(answering(b"x", headers=headers)).raw(b"GET / HTTP/1.0\r\n\r\n")
+    assert b"\r\ncontent-type: " + value.encode("latin-1") + b"\r\n" in raw.replace(b"Content-Type", b"content-type")
+
+
+@pytest.mark.parametrize("value", ["text/plain; name=\u4e00", "text/plain\r\nX-Evil: 1", "text/plain\x7f"])
+def test_a_content_type_that_cannot_be_sent_is_refused(serve_unvalidated, value):
+    assert serve_unvalidated(answering(b"x", headers=[("Content-Type", value)])).get().status == 500
+
+
 def test_exc_info_takes_a_head_back_that_is_not_sent(serve):
     def application(environ, start_response):
         start_response("200 OK", list(TEXT))
