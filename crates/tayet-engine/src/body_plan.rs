@@ -8,8 +8,6 @@ use crate::{BodyUse, Limits};
 /// What is done with a body of which only the head is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyPlan {
-    /// There is none.
-    Nothing,
     /// It is gathered up to `limit_bytes`; past that it is streamed, if the handler `may_stream`, or refused.
     Gather { limit_bytes: usize, may_stream: bool },
     /// The handler is called at once and reads it as it comes.
@@ -29,12 +27,13 @@ pub(crate) struct Announced {
 }
 
 impl BodyPlan {
+    /// `None` where there is no body.
     #[inline]
-    pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Self {
+    pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Option<Self> {
         match announced.length {
-            BodyLength::None => Self::Nothing,
-            BodyLength::Fixed(length) => Self::choose_for(Some(length), announced, route, limits),
-            BodyLength::Chunked => Self::choose_for(None, announced, route, limits),
+            BodyLength::None => None,
+            BodyLength::Fixed(length) => Some(Self::choose_for(Some(length), announced, route, limits)),
+            BodyLength::Chunked => Some(Self::choose_for(None, announced, route, limits)),
         }
     }
 
@@ -74,7 +73,8 @@ mod tests {
     const LARGE: u64 = 1 << 30;
 
     fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
-        BodyPlan::choose(Announced { length, awaits_continue, at_hand }, &route(body), &limits())
+        let announced = Announced { length, awaits_continue, at_hand };
+        BodyPlan::choose(announced, &route(body), &limits()).expect("there is a body")
     }
 
     fn limits() -> Limits {
@@ -119,7 +119,7 @@ mod tests {
         let body = Announced { length: BodyLength::Chunked, awaits_continue: false, at_hand: 0 };
         let limits = Limits { max_stream_bytes: 50, ..limits() };
         let gather = BodyPlan::Gather { limit_bytes: 50, may_stream: true };
-        assert_eq!(BodyPlan::choose(body, &route(BodyUse::Adaptive), &limits), gather);
+        assert_eq!(BodyPlan::choose(body, &route(BodyUse::Adaptive), &limits), Some(gather));
     }
 
     #[test]

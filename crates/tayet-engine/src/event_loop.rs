@@ -2,7 +2,7 @@
 //!
 //! [`Loop::step`] goes on until a handler is to be called on this thread. What it needs to go on from there, by whatever
 //! thread, is in the loop: which connection is being looked at, how far its input has been read, what is to be sent.
-//! The life of a request within it is in `exchange.rs` and its folder.
+//! The life of a request within it is in `exchange.rs` and its folder, which also says why some functions are never inlined.
 
 use std::collections::VecDeque;
 use std::io;
@@ -358,27 +358,19 @@ impl Loop {
                 self.shard.received_bytes.add(length as u64);
                 self.begin_input(token, length);
             }
-            other => self.complete_other(other),
+            Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
+            Completion::Writable(token) => self.writable(token),
+            Completion::Accepted { listener, peer } => self.accepted(listener, peer),
+            Completion::Ended(token) => self.ended(token),
+            Completion::Broken(token, error) => self.broken(token, &error),
+            Completion::AcceptFailed(error) => self.accept_failed(&error),
         }
     }
 
     #[inline(never)]
-    fn complete_other(&mut self, completion: Completion) {
-        match completion {
-            Completion::Received(..) => {}
-            Completion::Sent(token, outgoing, result) => self.sent(token, *outgoing, result),
-            Completion::Writable(token) => self.writable(token),
-            Completion::Accepted { listener, peer } => {
-                if !self.gives_away(listener, peer) {
-                    self.accept(listener, peer);
-                }
-            }
-            Completion::Ended(token) => self.ended(token),
-            Completion::Broken(token, error) => {
-                tracing::debug!(%error, "a connection broke");
-                self.close(token);
-            }
-            Completion::AcceptFailed(error) => self.accept_failed(&error),
+    fn accepted(&mut self, listener: usize, address: PeerAddress) {
+        if !self.gives_away(listener, address) {
+            self.accept(listener, address);
         }
     }
 
@@ -429,6 +421,7 @@ impl Loop {
         }
     }
 
+    #[inline(never)]
     fn accept_failed(&mut self, error: &AcceptError) {
         self.shard.accept_errors.add(1);
         match error {
@@ -460,7 +453,14 @@ impl Loop {
         }
     }
 
+    #[inline(never)]
+    fn broken(&mut self, token: Token, error: &io::Error) {
+        tracing::debug!(%error, "a connection broke");
+        self.close(token);
+    }
+
     /// The peer has ended its sending direction; it may still read the answers that it waits for.
+    #[inline(never)]
     fn ended(&mut self, token: Token) {
         self.send_held_of(token);
         if self.connections.session(token).is_some() {
@@ -610,6 +610,7 @@ impl Loop {
             return Sending::Done;
         }
         let submission = submit(&mut *self.driver, &self.shard, token, &mut self.out);
+        // Where it failed, too: what is gathered next is for another connection.
         self.clear_out();
         self.submitted(token, submission)
     }
@@ -625,11 +626,6 @@ impl Loop {
 
     #[inline]
     fn submitted(&mut self, token: Token, submission: Submission) -> Sending {
-        if let Submission::Done = submission { Sending::Done } else { self.not_submitted(token, submission) }
-    }
-
-    #[inline(never)]
-    fn not_submitted(&mut self, token: Token, submission: Submission) -> Sending {
         match submission {
             Submission::Done => Sending::Done,
             Submission::Failed => {
@@ -637,11 +633,16 @@ impl Loop {
                 Sending::Failed
             }
             Submission::Pending { .. } => {
-                self.note_after_send(token, AfterSend::GoOn);
-                self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
+                self.await_sent(token);
                 Sending::Pending
             }
         }
+    }
+
+    #[inline(never)]
+    fn await_sent(&mut self, token: Token) {
+        self.note_after_send(token, AfterSend::GoOn);
+        self.set_deadline(token, self.now_ms + self.shared.limits.write_stall_timeout_ms);
     }
 
     /// Says what comes when a connection has sent what it is sending.
@@ -652,6 +653,7 @@ impl Loop {
     }
 
     /// Some of what was waiting to be sent has been.
+    #[inline(never)]
     fn sent(&mut self, token: Token, mut outgoing: Outgoing, result: io::Result<usize>) {
         let Ok(count) = result else {
             self.close(token);
@@ -678,6 +680,7 @@ impl Loop {
     }
 
     /// Something can be sent again on a connection for which that was asked.
+    #[inline(never)]
     fn writable(&mut self, token: Token) {
         let Some(connection) = self.connections.get(token) else { return };
         if let Some(then) = connection.sending.take() {

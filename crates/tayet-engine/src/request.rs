@@ -608,6 +608,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_left_of_one_that_is_retired() {
+        let mut request = Request::builder("POST", "/").header("A", "1").body("12345").build().unwrap();
+        request.headers_mut().append("b", HeaderValue::from_static("2"));
+        request.extensions_mut().insert("of the last client");
+        request.set_remote_addr(([192, 0, 2, 1], 1).into());
+        request.set_time_left(Duration::ZERO);
+        request.stream().set_max_bytes(1);
+        request.surround();
+        let _ = request.begin_deferral();
+        assert!(request.retire().is_some() && request.retire().is_none());
+        assert!(request.body.is_pristine() && request.is_whole && request.extras.get().is_none());
+        assert!(!request.is_deferred && !request.is_surrounded);
+        let next = &mut &b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"[..];
+        let limits = crate::Limits::default().head();
+        tayet_http1::Connection::new().receive_head(next, request.head_mut(), &limits).unwrap();
+        assert_eq!(request.fields().collect::<Vec<_>>(), [("Host", &b"x"[..])]);
+        assert_eq!((request.content_length(), request.target()), (Some(0), "/next"));
+    }
+
+    #[test]
     fn time_runs_out() {
         let mut request = Request::builder("GET", "/").build().unwrap();
         assert_eq!(request.time_left(), None);

@@ -148,7 +148,7 @@ impl ResponseHead<'_> {
     }
 }
 
-// Not of the head itself, which need not lie in memory then.
+// Given the parts and not the head: that stays in registers, since nobody needs its address.
 #[inline(never)]
 fn encode_start_with_fields(
     status: StatusCode,

@@ -228,6 +228,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_cleared_keeps_room_up_to_its_bound() {
+        let mut outgoing =
+            Outgoing { head: Vec::with_capacity(16), tail: Bytes::from_static(b"tail"), sent: 2 };
+        outgoing.clear(16);
+        assert_eq!((outgoing.remaining(), outgoing.sent, outgoing.head.capacity()), (0, 0, 16));
+        outgoing.clear(15);
+        assert_eq!(outgoing.head.capacity(), 0);
+    }
+
+    #[test]
     fn the_rest_crosses_from_head_to_tail() {
         let mut outgoing = Outgoing { head: b"head".to_vec(), tail: Bytes::from_static(b"tail"), sent: 0 };
         assert_eq!(outgoing.rest(), (&b"head"[..], &b"tail"[..]));

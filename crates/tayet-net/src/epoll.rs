@@ -1,6 +1,5 @@
 //! The driver over epoll: readiness in, completions out.
 
-use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 
+use crate::ready_queue::ReadyQueue;
 use crate::waker::EventFd;
 use crate::{
     AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
@@ -41,7 +41,7 @@ pub struct Epoll {
     events: Vec<(u64, EventFlags)>,
     /// The first of `events` that has not been looked at.
     cursor: usize,
-    ready: ReadyQueue,
+    ready: ReadyQueue<Ready>,
     received: Vec<u8>,
     accepted: Option<OwnedFd>,
 }
@@ -79,15 +79,6 @@ enum End {
     Told,
 }
 
-/// Connections with more to do than one turn allows, and completions that follow from operations.
-#[derive(Debug, Default)]
-struct ReadyQueue {
-    queue: VecDeque<Ready>,
-    /// How many, from the front, have their turn before the kernel is asked again: what is put behind them waits, so that a
-    /// connection which always has more leaves others theirs.
-    turns: usize,
-}
-
 #[derive(Debug)]
 enum Ready {
     Receive(Token),
@@ -96,8 +87,8 @@ enum Ready {
 
 /// What an attempt to receive has brought.
 enum Arrival {
-    /// Bytes, and perhaps not all that there are.
     Bytes {
+        /// They fill the buffer: there may be more.
         is_full: bool,
     },
     Nothing,
@@ -123,7 +114,7 @@ impl Epoll {
             sources: Vec::new(),
             events: Vec::with_capacity(EVENTS),
             cursor: 0,
-            ready: ReadyQueue::default(),
+            ready: ReadyQueue::new(),
             received: Vec::with_capacity(RECEIVE_BYTES),
             accepted: None,
         })
@@ -137,7 +128,7 @@ impl Epoll {
     /// Queues a read of `token` if there may be something that its owner wants.
     fn queue_receive(&mut self, token: Token) {
         let Some(source) = self.source(token) else { return };
-        if source.readable && source.receiving && source.end != End::Told && !source.queued {
+        if source.is_due() {
             source.queued = true;
             self.ready.put_behind(Ready::Receive(token));
         }
@@ -175,7 +166,7 @@ impl Epoll {
             return self.look_at_all(token, flags);
         }
         source.readable |= flags.contains(EventFlags::IN);
-        source.is_due().then(|| source.receive(token, received, ready)).flatten()
+        if source.is_due() { source.receive(token, received, ready) } else { None }
     }
 
     #[inline(never)]
@@ -290,7 +281,7 @@ impl Source {
         &mut self,
         token: Token,
         received: &mut Vec<u8>,
-        ready: &mut ReadyQueue,
+        ready: &mut ReadyQueue<Ready>,
     ) -> Option<Completion> {
         match receive(&self.socket, received) {
             // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
@@ -331,29 +322,6 @@ fn receive(socket: &TcpSocket, received: &mut Vec<u8>) -> Arrival {
             Err(Errno::INTR) => continue,
             Err(error) => Arrival::Broken(error),
         };
-    }
-}
-
-impl ReadyQueue {
-    /// Has something go on in the same turn.
-    fn go_on_with(&mut self, ready: Ready) {
-        self.queue.push_front(ready);
-        self.turns += 1;
-    }
-
-    /// Has something go on in the next turn.
-    fn put_behind(&mut self, ready: Ready) {
-        self.queue.push_back(ready);
-    }
-
-    /// What has its turn now.
-    fn take(&mut self) -> Option<Ready> {
-        self.turns = self.turns.checked_sub(1)?;
-        self.queue.pop_front()
-    }
-
-    fn begin_turn(&mut self) {
-        self.turns = self.queue.len();
     }
 }
 
@@ -483,10 +451,10 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.ready.turns > 0 || self.cursor < self.events.len() {
+        if self.ready.has_turn() || self.cursor < self.events.len() {
             return Ok(());
         }
-        let timeout = if self.ready.queue.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
         self.ready.begin_turn();
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),

@@ -44,6 +44,7 @@ use self::sys::{Event, Filled, Ring};
 #[cfg(test)]
 pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 pub use self::unavailable::Unavailable;
+use crate::ready_queue::ReadyQueue;
 use crate::waker::EventFd;
 use crate::{
     AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
@@ -82,9 +83,7 @@ pub struct IoUring {
     slots: Vec<Option<u32>>,
     events: VecDeque<Event>,
     /// Slots with something that is held and wanted.
-    ready: VecDeque<u32>,
-    /// How many of `ready` have their turn before the kernel is asked again.
-    turns: usize,
+    ready: ReadyQueue<u32>,
     received: Received,
     /// Buffers whose bytes are held, and the slots of the connections: until their receiving has ended, the kernel would go
     /// on filling what it is given back.
@@ -131,8 +130,7 @@ impl IoUring {
             free_slots: Vec::new(),
             slots: Vec::new(),
             events: VecDeque::new(),
-            ready: VecDeque::new(),
-            turns: 0,
+            ready: ReadyQueue::new(),
             received: Received::Nothing,
             withheld: Vec::new(),
             gathering_since: None,
@@ -352,8 +350,7 @@ impl IoUring {
             self.arm(slot);
         } else {
             source.is_queued = true;
-            self.ready.push_front(slot);
-            self.turns += 1;
+            self.ready.go_on_with(slot);
         }
         Some(match held {
             Held::Bytes(bytes) => {
@@ -466,10 +463,7 @@ impl IoUring {
     }
 
     fn take_ready(&mut self) -> Option<Completion> {
-        while self.turns > 0
-            && let Some(slot) = self.ready.pop_front()
-        {
-            self.turns -= 1;
+        while let Some(slot) = self.ready.take() {
             if let Some(completion) = self.deliver_held(slot) {
                 return Some(completion);
             }
@@ -557,7 +551,7 @@ impl Driver for IoUring {
         source.receiving = receiving;
         if receiving && !source.held.is_empty() && !source.is_queued {
             source.is_queued = true;
-            self.ready.push_back(slot);
+            self.ready.put_behind(slot);
         }
         self.arm(slot);
     }
@@ -628,13 +622,13 @@ impl Driver for IoUring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.turns > 0 || !self.events.is_empty() {
+        if self.ready.has_turn() || !self.events.is_empty() {
             return Ok(());
         }
         self.note_thread();
         self.rearm_some();
         let is_busy = self.has_ready() || self.to_rearm.is_some();
-        self.turns = self.ready.len();
+        self.ready.begin_turn();
         self.accepts_left = ACCEPTS_A_TURN;
         self.gathering_since = None;
         self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events)

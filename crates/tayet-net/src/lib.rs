@@ -16,6 +16,7 @@ mod io_driver;
 mod io_uring;
 mod listener;
 mod moment;
+mod ready_queue;
 mod socket;
 mod sys;
 mod thread_activity;

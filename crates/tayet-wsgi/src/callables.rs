@@ -1,5 +1,5 @@
 //! What an application answers by, made once and used for call after call.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "reference counts, which PyO3 leaves to its foreign functions")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

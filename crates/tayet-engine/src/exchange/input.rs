@@ -64,15 +64,14 @@ impl Loop {
             at_hand: self.input_left(),
         };
         match BodyPlan::choose(announced, route, &self.shared.limits) {
-            BodyPlan::Nothing => self.begin_call(token, request, None),
-            plan => self.begin_body(token, request, plan),
+            None => self.begin_call(token, request, None),
+            Some(plan) => self.begin_body(token, request, plan),
         }
     }
 
     #[inline(never)]
     fn begin_body(&mut self, token: Token, request: Box<Request>, plan: BodyPlan) -> Progress {
         match plan {
-            BodyPlan::Nothing => self.begin_call(token, request, None),
             BodyPlan::Stream => self.begin_stream(token, request, &[]),
             BodyPlan::Gather { limit_bytes, may_stream } => {
                 let rate = RateWindow::new(self.now_ms);
