@@ -33,7 +33,11 @@ pub(super) enum Program {
     /// Tayet's own application.
     Arena,
     /// A small one of Tayet's examples, which takes its settings from the environment.
-    Example(&'static str),
+    Example {
+        /// The crate that it shows, with no more features than that has by default.
+        package: &'static str,
+        name: &'static str,
+    },
     /// Tayet's command.
     Tayet,
     /// A package of the peers' workspace, and the library that it shows.
@@ -114,7 +118,10 @@ impl Contestant {
     pub(super) fn is_tayet(&self) -> bool {
         matches!(
             self.program,
-            Program::Arena | Program::Example(_) | Program::Tayet | Program::Wsgi { package: "tayet", .. }
+            Program::Arena
+                | Program::Example { .. }
+                | Program::Tayet
+                | Program::Wsgi { package: "tayet", .. }
         )
     }
 
@@ -132,7 +139,7 @@ pub(super) fn name_of(title: &str) -> &str {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Floor(name) | Self::Example(name) | Self::Go(name) => f.write_str(name),
+            Self::Floor(name) | Self::Example { name, .. } | Self::Go(name) => f.write_str(name),
             Self::Arena => f.write_str("arena"),
             Self::Tayet => f.write_str("tayet"),
             Self::Rust { package, .. } | Self::Crate { package, .. } => f.write_str(package),

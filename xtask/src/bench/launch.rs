@@ -59,7 +59,7 @@ impl Launch {
         contestant: &Contestant,
         database: &Database,
     ) -> Self {
-        if let Program::Example(_) = contestant.program {
+        if let Program::Example { .. } = contestant.program {
             self.command.env("MONGODB_URI", &database.uri);
         } else {
             self.command.arg(&database.uri);
@@ -112,7 +112,7 @@ impl Place<'_> {
                     command.arg("--static").arg(files::root(self.workspace)?.join("static"));
                 }
             }
-            Program::Example(_) => {
+            Program::Example { .. } => {
                 command.env("PORT", &port);
             }
             Program::Tayet => {
@@ -164,7 +164,7 @@ impl Place<'_> {
         }
         command.arg(cores().to_string());
         match name {
-            "floor-websocket" => {}
+            "floor-parsing" | "floor-websocket" => {}
             "floor-sink" => {
                 command.arg(BODY_BYTES.to_string());
             }

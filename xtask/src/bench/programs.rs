@@ -111,7 +111,7 @@ fn build(workspace: &Workspace, runner: &Runner, program: Program) -> anyhow::Re
         Program::Floor(name) => build_peer(workspace, runner, "peer-floor", name),
         Program::Rust { package, .. } => build_peer(workspace, runner, package, package),
         Program::Arena => build_arena(workspace, runner),
-        Program::Example(name) => build_example(workspace, runner, name),
+        Program::Example { package, name } => build_example(workspace, runner, package, name),
         Program::Go(name) => build_go(workspace, runner, name),
         Program::Node { .. } => install_node_server(workspace, runner, "server.js"),
         Program::NodeMongo => install_node_server(workspace, runner, "mongo.js"),
@@ -138,11 +138,16 @@ fn build_peer(workspace: &Workspace, runner: &Runner, package: &str, name: &str)
 
 /// Builds the arena, with all optimizations.
 pub(crate) fn build_arena(workspace: &Workspace, runner: &Runner) -> anyhow::Result<PathBuf> {
-    build_example(workspace, runner, "arena")
+    build_example(workspace, runner, "tayet-cli", "arena")
 }
 
-fn build_example(workspace: &Workspace, runner: &Runner, name: &str) -> anyhow::Result<PathBuf> {
-    let arguments = ["--package", "tayet-cli", "--example", name];
+fn build_example(
+    workspace: &Workspace,
+    runner: &Runner,
+    package: &str,
+    name: &str,
+) -> anyhow::Result<PathBuf> {
+    let arguments = ["--package", package, "--example", name];
     build_own(workspace, runner, &arguments, &format!("examples/{name}"))
 }
 

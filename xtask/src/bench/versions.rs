@@ -25,7 +25,10 @@ pub(super) fn version_of(workspace: &Workspace, program: Program) -> anyhow::Res
         |path: &str| fs::read_to_string(workspace.path(path)).with_context(|| format!("reading {path}"));
     match program {
         Program::Floor(_) => Ok(None),
-        Program::Arena | Program::Example(_) | Program::Tayet | Program::Wsgi { package: "tayet", .. } => {
+        Program::Arena
+        | Program::Example { .. }
+        | Program::Tayet
+        | Program::Wsgi { package: "tayet", .. } => {
             let mut git = Command::new("git");
             git.args(["describe", "--always", "--dirty"]).current_dir(workspace.root());
             Ok(Some(output_of(&mut git)?.trim().to_owned()))

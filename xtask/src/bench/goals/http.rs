@@ -7,6 +7,7 @@ use crate::bench::figure::Figure;
 use crate::bench::report::Row;
 use crate::bench::scenario::http::{
     ACTIX_BLOCK, AXUM_BLOCK, SLEEPER, TAYET_1_LOOP, TAYET_4_THREADS, TAYET_8_LOOPS, TAYET_100_THREADS,
+    TAYET_HELLO,
 };
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
@@ -95,13 +96,13 @@ fn crowd_goals(measured: Measured<'_>) -> Vec<Goal> {
             (0, AtMost(512.0), None),
         ),
         goal(
-            "hello, 64 connections: peak RSS MB, task pool",
-            measured.median("hello-64", TAYET, Figure::PeakRssMb),
+            "hello, 64 connections: peak RSS MB, example 01_hello",
+            measured.median("hello-64", TAYET_HELLO, Figure::PeakRssMb),
             (1, AtMost(8.0), Some(AtMost(6.0))),
         ),
         goal(
-            "hello, 512 connections: peak RSS MB, task pool",
-            measured.median("hello-512", TAYET, Figure::PeakRssMb),
+            "hello, 512 connections: peak RSS MB, example 01_hello",
+            measured.median("hello-512", TAYET_HELLO, Figure::PeakRssMb),
             (1, AtMost(8.0), None),
         ),
     ]

@@ -9,6 +9,11 @@ use crate::bench::wrk::{Load, Shape};
 
 pub(in crate::bench) const SLEEPER: Contestant =
     peer("sleeper", "bare thread per connection", Program::Floor("floor-sleeper"));
+const FLOOR_PARSING: Contestant =
+    peer("floor-parsing", "bare epoll loop, with httparse", Program::Floor("floor-parsing"));
+/// A program of one page, as small as its peers; the arena has everything that Tayet can do.
+pub(in crate::bench) const TAYET_HELLO: Contestant =
+    peer("tayet-hello", "Tayet, example 01_hello", Program::Example { package: "tayet", name: "01_hello" });
 pub(in crate::bench) const TAYET_4_THREADS: Contestant =
     tayet("tayet-4-threads", "Tayet, pool of 4 threads", &["--execution", "thread-pool:4"]);
 pub(in crate::bench) const TAYET_100_THREADS: Contestant =
@@ -87,15 +92,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 fn loads() -> Vec<Scenario> {
     vec![
-        load("hello-64", "Hello, 64 connections", "/", kept_alive(64), beside(EVERYONE)),
-        load("hello-512", "Hello, 512 connections", "/", kept_alive(512), beside(EVERYONE)),
-        load("hello-4096", "Hello, 4,096 connections", "/", kept_alive(4_096), beside(MANY)),
+        load("hello-64", "Hello, 64 connections", "/", kept_alive(64), greeters(EVERYONE)),
+        load("hello-512", "Hello, 512 connections", "/", kept_alive(512), greeters(EVERYONE)),
+        load("hello-4096", "Hello, 4,096 connections", "/", kept_alive(4_096), greeters(MANY)),
         load(
             "pipelined",
             "Hello, 64 connections, 16 requests pipelined",
             "/",
             Load { shape: Shape::Pipelined(16), ..kept_alive(64) },
-            beside(EVERYONE),
+            greeters(EVERYONE),
         ),
         load(
             "short",
@@ -139,6 +144,14 @@ fn paced(name: &'static str, title: &'static str, connections: u32) -> Scenario 
         work,
         entries: alone(&[TAYET, ACTIX, HYPER, NGINX]),
     }
+}
+
+/// With what tells how much of the distance to the floor is the reading of a head, and the memory of a small program.
+fn greeters(contestants: &[Contestant]) -> Vec<Entry> {
+    let mut entries = beside(contestants);
+    let more = [FLOOR_PARSING, TAYET_HELLO].map(|contestant| Entry { contestant, over: Some(FLOOR.key) });
+    entries.splice(1..1, more);
+    entries
 }
 
 /// Each compared with the same server's handler where it need not be dispatched.

@@ -17,11 +17,14 @@ const NODE: Contestant = peer("node-mongodb", "Node http, mongodb", Program::Nod
 
 /// The program that stores the document; it does more than is measured, and takes no turn.
 pub(in crate::bench) const KEEPER: Contestant =
-    peer("tayet-offices", "Tayet", Program::Example("40_mongodb"));
+    peer("tayet-offices", "Tayet", Program::Example { package: "tayet-cli", name: "40_mongodb" });
 
 /// As small as its peers, which have nothing but what is asked here.
-pub(in crate::bench) const TAYET: Contestant =
-    peer("tayet-mongodb", "Tayet, task pool", Program::Example("41_mongodb_later"));
+pub(in crate::bench) const TAYET: Contestant = peer(
+    "tayet-mongodb",
+    "Tayet, task pool",
+    Program::Example { package: "tayet-cli", name: "41_mongodb_later" },
+);
 pub(in crate::bench) const TAYET_RETURNED: Contestant =
     Contestant { key: "tayet-returned", title: "Tayet, query returned", way: Way::Returned, ..TAYET };
 
