@@ -34,7 +34,7 @@ pub(super) enum Program {
     Arena,
     /// A small one of Tayet's examples, which takes its settings from the environment.
     Example {
-        /// The crate that it shows, with no more features than that has by default.
+        /// The crate that has it: of what others depend on, nothing is linked in.
         package: &'static str,
         name: &'static str,
     },
