@@ -77,13 +77,22 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Enters the next one. Most leave nothing to be dropped, which is then seen at once.
-    #[inline]
-    pub(crate) fn become_next(&mut self, next: Self) {
-        match std::mem::replace(self, next) {
-            Self::Busy(Busy { stream: Some(stream), .. }) => drop(stream),
-            Self::Body(gathering) => drop(gathering),
-            Self::Busy(_) | Self::Head | Self::Proxy { .. } | Self::Linger { .. } => {}
+    /// Begins a request: from [`Phase::Head`], so there is nothing to be dropped, and this one is made in its place.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, busy: Busy) {
+        let head = std::mem::replace(self, Self::Busy(busy));
+        debug_assert!(matches!(head, Self::Head), "{head:?} ends before a request begins");
+        std::mem::forget(head);
+    }
+
+    /// Ends it: the connection is between requests. Most leave nothing to be dropped, which is seen at once.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        match self {
+            Self::Busy(Busy { stream: Some(_), .. }) | Self::Body(_) => *self = Self::Head,
+            Self::Busy(_) | Self::Head | Self::Proxy { .. } | Self::Linger { .. } => {
+                std::mem::forget(std::mem::replace(self, Self::Head));
+            }
         }
     }
 }

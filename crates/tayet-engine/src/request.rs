@@ -17,7 +17,8 @@ use crate::deferral::Deferral;
 use crate::interim::{HeldInterims, Interim, InterimPath};
 use crate::peer::Peer;
 use crate::{
-    BodyError, Captures, ClientWatch, Detached, Match, RequestBody, Responder, Response, RouteId, Topics,
+    BodyError, Captures, ClientWatch, Detached, Match, RequestBody, Responder, Response, RouteId, Service,
+    Topics,
 };
 
 /// A request: a head, a body, and the connection that it came by.
@@ -99,8 +100,11 @@ impl Request {
         &mut self.head
     }
 
-    pub(crate) fn set_found(&mut self, found: Match) {
-        self.found = found;
+    /// Its route, and where in its path the route's parameters lie. They are written where they are to be: most paths have none.
+    #[inline]
+    pub(crate) fn find_route(&mut self, service: &dyn Service) {
+        self.found.captures.truncate(0);
+        self.found.route = service.find(&self.head, &mut self.found.captures);
     }
 
     /// Its body, where it has one: before it begins.
@@ -583,7 +587,7 @@ impl RequestBuilder {
         let limits = crate::Limits::default();
         let received = &mut self.head.as_bytes();
         tayet_http1::Connection::new().receive_head(received, request.head_mut(), &limits.head())?;
-        request.set_found(self.found);
+        request.found = self.found;
         request.put_body(RequestBody::whole(self.body, None));
         request.begin(Arc::new(Peer::unconnected()), 0, limits.max_body_bytes, InterimPath::Socket);
         if let Some(remote) = self.remote {

@@ -9,11 +9,17 @@ pub trait Service: Send + Sync + 'static {
     /// Every route, in the order of its [`RouteId`]; read once, when the server starts.
     fn routes(&self) -> Vec<Route>;
 
-    /// Finds the route of a request. Runs on a loop's thread for every request: it must be quick and may not block.
-    fn find(&self, head: &Head) -> Match;
+    /// Finds the route of a request, and where in its path the route's parameters lie: `captures`, which come empty. Runs on a
+    /// loop's thread for every request: it must be quick and may not block.
+    fn find(&self, head: &Head, captures: &mut Captures) -> RouteId;
 
     /// Answers a request. It may block; a panic becomes a 500.
     fn call(&self, request: &mut Request) -> Response;
+
+    /// The same in the empty `place` where the engine wants the answer: one that is made there need not be copied.
+    fn answer<'p>(&self, request: &mut Request, place: &'p mut Option<Response>) -> &'p mut Response {
+        place.insert(self.call(request))
+    }
 }
 
 /// A place in [`Service::routes`].

@@ -102,7 +102,7 @@ mod tests {
     use crate::event_loop::Loop;
     use crate::slot::Slot;
     use crate::span::{LINES_BYTES, Span};
-    use crate::{EngineConfig, Head, Match, Request, Response, Route};
+    use crate::{Captures, EngineConfig, Head, Request, Response, Route, RouteId};
 
     struct TwoRoutes;
 
@@ -111,8 +111,8 @@ mod tests {
             vec![Route::default(), Route::default()]
         }
 
-        fn find(&self, _: &Head) -> Match {
-            Match::default()
+        fn find(&self, _: &Head, _: &mut Captures) -> RouteId {
+            RouteId(0)
         }
 
         fn call(&self, _: &mut Request) -> Response {

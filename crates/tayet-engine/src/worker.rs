@@ -529,8 +529,10 @@ impl Shared {
         request: &mut Request,
         place: &'p mut Option<Response>,
     ) -> &'p mut Response {
-        let called = catch_unwind(AssertUnwindSafe(|| *place = Some(self.service.call(request))));
-        if let Err(panic) = called {
+        let answered = catch_unwind(AssertUnwindSafe(|| {
+            self.service.answer(request, place);
+        }));
+        if let Err(panic) = answered {
             self.note_panic(&*panic);
         }
         request.release_deferral();

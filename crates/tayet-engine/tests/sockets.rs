@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tayet_engine::websocket::{Codec, Event as Frame, Receiver, Role, Sender};
 use tayet_engine::{
-    Address, CloseCode, Closed, Engine, EngineConfig, Event, ExecutionModel, Head, Limits, Match, Message,
+    Address, Captures, CloseCode, Closed, Engine, EngineConfig, Event, ExecutionModel, Head, Limits, Message,
     Pin, Publication, Replay, Request, Response, Route, RouteId, SendError, SendPolicy, Service, TopicError,
     WebSocket, WebSocketError, WebSocketHandler, WebSocketOptions,
 };
@@ -94,8 +94,8 @@ impl Service for Sockets {
         vec![Route { label: "sockets".to_owned(), ..Route::default() }, pinned]
     }
 
-    fn find(&self, head: &Head) -> Match {
-        Match { route: RouteId(u32::from(head.path() == "/pinned")), ..Match::default() }
+    fn find(&self, head: &Head, _: &mut Captures) -> RouteId {
+        RouteId(u32::from(head.path() == "/pinned"))
     }
 
     fn call(&self, request: &mut Request) -> Response {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once, PoisonError, RwLock};
 
 use http::Method;
-use tayet_engine::{Head, Match, Route, RouteId, Service};
+use tayet_engine::{Captures, Head, Match, Route, RouteId, Service};
 
 use crate::context::{Context, Place};
 use crate::endpoint::Endpoint;
@@ -84,17 +84,17 @@ impl App {
         }
     }
 
-    /// The route of a request for a raw path.
-    pub(crate) fn find(&self, method: &Method, path: &[u8]) -> Match {
+    /// The route of a request for a raw path. `captures` come empty.
+    pub(crate) fn find(&self, method: &Method, path: &[u8], captures: &mut Captures) -> RouteId {
         match self.table.exact(path).and_then(|id| self.paths[id.0].of(method)) {
-            Some(route) => Match { route, ..Match::default() },
-            None => self.search(method, path),
+            Some(route) => route,
+            None => self.search(method, path, captures),
         }
     }
 
     // Apart, so that its needs do not burden the paths that are found without it.
     #[inline(never)]
-    fn search(&self, method: &Method, path: &[u8]) -> Match {
+    fn search(&self, method: &Method, path: &[u8], captures: &mut Captures) -> RouteId {
         let mut refused = None;
         let found = self.table.search(path, |id, captures| {
             let routes = &self.paths[id.0];
@@ -104,10 +104,14 @@ impl App {
             }
             route.map(|route| Match { route, captures: *captures })
         });
-        found.or(refused).unwrap_or_else(|| {
-            let route = if path == b"*" { self.asterisk } else { self.fallback };
-            Match { route, ..Match::default() }
-        })
+        match found.or(refused) {
+            Some(found) => {
+                *captures = found.captures;
+                found.route
+            }
+            None if path == b"*" => self.asterisk,
+            None => self.fallback,
+        }
     }
 
     /// The methods that have a handler at a path.
@@ -162,13 +166,18 @@ impl Service for App {
         self.routes.iter().map(AppRoute::describe).collect()
     }
 
-    fn find(&self, head: &Head) -> Match {
-        self.find(head.method(), head.path_bytes())
+    fn find(&self, head: &Head, captures: &mut Captures) -> RouteId {
+        self.find(head.method(), head.path_bytes(), captures)
     }
 
     fn call(&self, request: &mut Request) -> Response {
+        std::mem::take(self.answer(request, &mut None))
+    }
+
+    fn answer<'p>(&self, request: &mut Request, place: &'p mut Option<Response>) -> &'p mut Response {
         let route = &self.routes[request.route().0 as usize];
-        route.endpoint.call(request, Context::new(&(), Place { app: self, route: &route.found }))
+        let context = Context::new(&(), Place { app: self, route: &route.found });
+        route.endpoint.answer(request, context, place)
     }
 }
 

@@ -14,7 +14,13 @@ pub(crate) struct Endpoint<S> {
 }
 
 trait Answer<S>: Send + Sync {
-    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response;
+    /// Answers a request in a place that is empty: most answers are made there.
+    fn answer<'p>(
+        &self,
+        request: &mut Request,
+        context: Context<'_, S>,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response;
 }
 
 impl<S: Send + Sync + 'static> Endpoint<S> {
@@ -24,8 +30,13 @@ impl<S: Send + Sync + 'static> Endpoint<S> {
         Self { settings, layers: Vec::new(), answer }
     }
 
-    pub(crate) fn call(&self, request: &mut Request, context: Context<'_, S>) -> Response {
-        self.answer.answer(request, context)
+    pub(crate) fn answer<'p>(
+        &self,
+        request: &mut Request,
+        context: Context<'_, S>,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        self.answer.answer(request, context, place)
     }
 
     /// The same inside of `middleware`.
@@ -56,18 +67,25 @@ struct Plain<H, M> {
 }
 
 impl<H: Handler<M, S>, M, S> Answer<S> for Plain<H, M> {
-    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
-        let response = self.handler.call(request, context);
-        // Most have no extensions, and so nothing to finish: those are built where they are to be.
-        if response.extensions().is_none() { response } else { finish(response, request) }
+    fn answer<'p>(
+        &self,
+        request: &mut Request,
+        context: Context<'_, S>,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        let response = place.get_or_insert_with(|| self.handler.call(request, context));
+        // Most have no extensions, and so nothing to finish.
+        if response.extensions().is_some() {
+            finish(response, request);
+        }
+        response
     }
 }
 
 #[inline(never)]
-fn finish(mut response: Response, request: &Request) -> Response {
-    problem::negotiate(&mut response, request);
-    files::complete(&mut response, request);
-    response
+fn finish(response: &mut Response, request: &Request) {
+    problem::negotiate(response, request);
+    files::complete(response, request);
 }
 
 struct Layered<S> {
@@ -76,11 +94,17 @@ struct Layered<S> {
 }
 
 impl<S> Answer<S> for Layered<S> {
-    fn answer(&self, request: &mut Request, context: Context<'_, S>) -> Response {
-        let inner = |request: &mut Request| self.inner.answer(request, context);
+    fn answer<'p>(
+        &self,
+        request: &mut Request,
+        context: Context<'_, S>,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        let inner = |request: &mut Request| std::mem::take(self.inner.answer(request, context, &mut None));
         request.surround();
-        let mut response = self.middleware.call(request, Next::new(&inner, context.place()));
-        problem::negotiate(&mut response, request);
+        let next = Next::new(&inner, context.place());
+        let response = place.get_or_insert_with(|| self.middleware.call(request, next));
+        problem::negotiate(response, request);
         response
     }
 }
@@ -91,7 +115,12 @@ struct Stated<S> {
 }
 
 impl<S: Send + Sync, S2> Answer<S2> for Stated<S> {
-    fn answer(&self, request: &mut Request, context: Context<'_, S2>) -> Response {
-        self.inner.answer(request, Context::new(&self.state, context.place()))
+    fn answer<'p>(
+        &self,
+        request: &mut Request,
+        context: Context<'_, S2>,
+        place: &'p mut Option<Response>,
+    ) -> &'p mut Response {
+        self.inner.answer(request, Context::new(&self.state, context.place()), place)
     }
 }

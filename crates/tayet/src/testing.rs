@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde::de::DeserializeOwned;
-use tayet_engine::{RequestBuilder, Service};
+use tayet_engine::{Match, RequestBuilder, Service};
 
 use crate::app::App;
 use crate::{Body, Request, Response, Router};
@@ -108,10 +108,11 @@ impl TestRequest<'_> {
     #[track_caller]
     pub fn send(self) -> TestResponse {
         let target = self.builder.clone().build().unwrap_or_else(|refusal| panic!("{refusal}"));
-        let found = self.app.find(&self.method, target.path().as_bytes());
-        let mut request =
-            self.builder.found(found.clone()).build().unwrap_or_else(|refusal| panic!("{refusal}"));
-        if let Some(max_body_bytes) = self.app.settings(found.route).max_body_bytes {
+        let mut found = Match::default();
+        found.route = self.app.find(&self.method, target.path().as_bytes(), &mut found.captures);
+        let route = found.route;
+        let mut request = self.builder.found(found).build().unwrap_or_else(|refusal| panic!("{refusal}"));
+        if let Some(max_body_bytes) = self.app.settings(route).max_body_bytes {
             request.set_max_body_bytes(max_body_bytes);
         }
         let mut response = self.app.call(&mut request);

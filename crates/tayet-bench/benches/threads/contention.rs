@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion};
 use tayet_engine::measured::Writer;
-use tayet_engine::{Head, Match, Request, Response, Route, Service};
+use tayet_engine::{Captures, Head, Request, Response, Route, RouteId, Service};
 
 use tayet_bench::clock::thread_cpu;
 
@@ -22,8 +22,8 @@ impl Service for OneRoute {
         vec![Route::default()]
     }
 
-    fn find(&self, _: &Head) -> Match {
-        Match::default()
+    fn find(&self, _: &Head, _: &mut Captures) -> RouteId {
+        RouteId(0)
     }
 
     fn call(&self, _: &mut Request) -> Response {

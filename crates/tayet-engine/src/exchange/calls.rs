@@ -40,7 +40,7 @@ impl Loop {
         let exchange = connection.next_exchange();
         connection.exchange = exchange;
         let busy = Busy { asked, route: id, group, started: self.now, timeout_at_ms, stream };
-        connection.phase.become_next(Phase::Busy(busy));
+        connection.phase.begin(busy);
         request.begin(connection.peer.lend(), exchange, max_body_bytes, interims);
         if let Some(timeout_ms) = timeout_ms {
             request.set_time_left(Duration::from_millis(timeout_ms));

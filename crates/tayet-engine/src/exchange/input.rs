@@ -56,7 +56,7 @@ impl Loop {
 
     /// A head is complete: finds its route, and takes its body as that asks.
     fn begin_request(&mut self, token: Token, mut request: Box<Request>) -> Progress {
-        request.set_found(self.shared.service.find(request.head()));
+        request.find_route(&*self.shared.service);
         let route = &self.shared.routes[request.route().0 as usize];
         let announced = Announced {
             length: request.head().body_length(),

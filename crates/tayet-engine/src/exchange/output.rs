@@ -164,7 +164,7 @@ impl Loop {
             Encoded::Whole { keep_alive: true }
                 if self.out.head.len() < self.shared.limits.coalesce_bytes =>
             {
-                connection.phase.become_next(Phase::Head);
+                connection.phase.end();
                 true
             }
             Encoded::Whole { keep_alive } => self.flush_and_free(token, keep_alive),

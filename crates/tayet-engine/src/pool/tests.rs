@@ -12,7 +12,7 @@ use super::*;
 use crate::engine::share;
 use crate::turn_queue::{MAX_AWAITED, Precedence};
 use crate::worker::{Call, test_job};
-use crate::{EngineConfig, Head, Match, Request, Response, Route, Service};
+use crate::{Captures, EngineConfig, Head, Request, Response, Route, RouteId, Service};
 
 const NEVER: Duration = Duration::from_secs(3_600);
 
@@ -68,8 +68,8 @@ fn any_loop() -> Box<Loop> {
         fn routes(&self) -> Vec<Route> {
             Vec::new()
         }
-        fn find(&self, _: &Head) -> Match {
-            Match::default()
+        fn find(&self, _: &Head, _: &mut Captures) -> RouteId {
+            RouteId(0)
         }
         fn call(&self, _: &mut Request) -> Response {
             Response::default()

@@ -12,7 +12,7 @@ use tayet_testkit::{Random, SimulatedNet};
 use super::sockets::{Diarist, Diary};
 use crate::sync::{Mutex, lock};
 use crate::{
-    Body, BodyError, BodyPart, BodyUse, Match, Pin, Request, Response, Route, RouteId, Service,
+    Body, BodyError, BodyPart, BodyUse, Captures, Pin, Request, Response, Route, RouteId, Service,
     WebSocketOptions,
 };
 
@@ -165,8 +165,8 @@ impl Service for Application {
         Kind::ALL.into_iter().map(Kind::route).collect()
     }
 
-    fn find(&self, head: &Head) -> Match {
-        Match { route: RouteId(parse(head.path()).0 as u32), ..Match::default() }
+    fn find(&self, head: &Head, _: &mut Captures) -> RouteId {
+        RouteId(parse(head.path()).0 as u32)
     }
 
     fn call(&self, request: &mut Request) -> Response {

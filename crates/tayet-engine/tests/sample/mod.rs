@@ -9,8 +9,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tayet_engine::{
-    Address, Body, BodyError, BodyPart, BodyUse, Engine, EngineConfig, ExecutionModel, Head, IoDriver,
-    Limits, Match, Pin, Request, RequestBody, Response, Route, RouteId, Service,
+    Address, Body, BodyError, BodyPart, BodyUse, Captures, Engine, EngineConfig, ExecutionModel, Head,
+    IoDriver, Limits, Pin, Request, RequestBody, Response, Route, RouteId, Service,
 };
 
 /// Routes by path; each shows one way to answer.
@@ -56,9 +56,8 @@ impl Service for Sample {
         PATHS.iter().map(route).collect()
     }
 
-    fn find(&self, head: &Head) -> Match {
-        let at = PATHS.iter().position(|path| *path == head.path()).unwrap_or(0);
-        Match { route: RouteId(at as u32), ..Match::default() }
+    fn find(&self, head: &Head, _: &mut Captures) -> RouteId {
+        RouteId(PATHS.iter().position(|path| *path == head.path()).unwrap_or(0) as u32)
     }
 
     fn call(&self, request: &mut Request) -> Response {
