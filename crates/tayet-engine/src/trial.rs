@@ -19,26 +19,32 @@ pub(crate) struct Ran {
 
 /// A call begins on this thread, and is to be measured or not.
 pub(crate) fn begin(is_measured: bool) {
-    EXCUSED.set(Duration::ZERO);
+    EXCUSED.set(Some(Duration::ZERO));
     SINCE.set(is_measured.then(ThreadUsage::of_current));
 }
 
 /// The call has come to its end and took so long.
 pub(crate) fn end(took: Duration) -> Ran {
     let used = SINCE.take().map(|since| ThreadUsage::of_current().since(since));
-    Ran { took: took.saturating_sub(EXCUSED.take()), used }
+    Ran { took: took.saturating_sub(EXCUSED.take().unwrap_or_default()), used }
 }
 
-/// The call on this thread has waited for its turn: so much of it is excused.
+/// Whether there is a call on this thread of which something can be excused.
+pub(crate) fn is_on() -> bool {
+    EXCUSED.get().is_some()
+}
+
+/// The call on this thread, if any, has waited for its turn: so much of it is excused.
 pub(crate) fn excuse(waited: Duration) {
-    EXCUSED.set(EXCUSED.get() + waited);
+    EXCUSED.set(EXCUSED.get().map(|excused| excused + waited));
     if SINCE.get().is_some() {
         SINCE.set(Some(ThreadUsage::of_current()));
     }
 }
 
 thread_local! {
-    static EXCUSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// Of the call under way.
+    static EXCUSED: Cell<Option<Duration>> = const { Cell::new(None) };
     static SINCE: Cell<Option<ThreadUsage>> = const { Cell::new(None) };
 }
 
@@ -61,6 +67,16 @@ mod tests {
         let ran = end(WAIT);
         assert!(ran.used.is_some_and(|used| used.waits >= 1), "{ran:?}");
         assert_eq!(ran.took, WAIT);
+    }
+
+    #[test]
+    fn there_is_nothing_to_excuse_but_within_a_call() {
+        excuse(WAIT);
+        assert!(!is_on());
+        begin(false);
+        assert!(is_on());
+        assert_eq!(end(WAIT).took, WAIT);
+        assert!(!is_on());
     }
 
     #[test]
