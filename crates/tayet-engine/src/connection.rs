@@ -85,7 +85,8 @@ impl Phase {
         std::mem::forget(head);
     }
 
-    /// Ends it: the connection is between requests. Most leave nothing to be dropped, which is seen at once.
+    /// Ends it: the connection is between requests. Most leave nothing to be dropped, which is seen at once, and is then forgotten
+    /// rather than asked for it a second time.
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         match self {
