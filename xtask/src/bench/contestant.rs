@@ -21,8 +21,6 @@ pub(super) enum Way {
     Plain,
     /// A handler that does nothing goes through the server's pool for blocking work nevertheless.
     Dispatched,
-    /// A handler returns its query in place of waiting for it.
-    Returned,
 }
 
 /// What has to be built or installed to start a contestant.
@@ -95,7 +93,6 @@ impl Contestant {
     pub(super) fn path<'a>(&self, path: &'a str) -> Cow<'a, str> {
         match self.way {
             Way::Dispatched if path == "/" => "/blocking".into(),
-            Way::Returned => format!("{path}/later").into(),
             Way::Plain | Way::Dispatched => path.into(),
         }
     }

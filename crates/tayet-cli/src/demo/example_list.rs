@@ -55,8 +55,12 @@ const EXAMPLES: [(&str, &str); 24] = [
         "Documents of MongoDB: a typed collection behind plain, blocking calls; pages by key, and each error with its status.",
     ),
     (
-        "41_mongodb_later",
-        "A query that its handler waits for, and one that it returns: nobody waits for that, so that many of them take no thread.",
+        "41_mongodb_document",
+        "One document out of MongoDB, by a handler that waits for it, and no more than some at the same time.",
+    ),
+    (
+        "42_mongodb_later",
+        "A query that its handler returns: nobody waits for it, so that many of them take no thread.",
     ),
 ];
 

@@ -13,8 +13,10 @@ fn the_example_does_what_it_shows() {
 
 #[test]
 #[ignore = "needs FerretDB: cargo xtask test --only mongo"]
-fn the_example_of_later_does_what_it_shows() {
-    let database = TestDatabase::new("example_later");
+fn the_examples_of_one_document_do_what_they_show() {
+    let database = TestDatabase::new("example_document");
     database.db().collection("offices").insert_one(OfficeLocation::sample()).unwrap();
-    transcript::check("41_mongodb_later", &[("MONGODB_URI", &database.uri)]);
+    for example in ["41_mongodb_document", "42_mongodb_later"] {
+        transcript::check(example, &[("MONGODB_URI", &database.uri)]);
+    }
 }

@@ -1,7 +1,7 @@
 //! A web server in front of MongoDB.
 
 use super::{Family, Scenario, Work, beside, kept_alive};
-use crate::bench::contestant::{Contestant, Program, Way, peer, rust};
+use crate::bench::contestant::{Contestant, Program, peer, rust};
 
 pub(in crate::bench) const OFFICE_JSON: &str = "/office/json";
 pub(in crate::bench) const OFFICES: &str = "/mongo/office/";
@@ -16,17 +16,13 @@ const GO: Contestant = peer("go-mongodb", "Go net/http, mongo-driver", Program::
 const NODE: Contestant = peer("node-mongodb", "Node http, mongodb", Program::NodeMongo);
 
 /// The program that stores the document; it does more than is measured, and takes no turn.
-pub(in crate::bench) const KEEPER: Contestant =
-    peer("tayet-offices", "Tayet", Program::Example { package: "tayet-cli", name: "40_mongodb" });
+pub(in crate::bench) const KEEPER: Contestant = peer("tayet-offices", "Tayet", example("40_mongodb"));
 
-/// As small as its peers, which have nothing but what is asked here.
-pub(in crate::bench) const TAYET: Contestant = peer(
-    "tayet-mongodb",
-    "Tayet, task pool",
-    Program::Example { package: "tayet-cli", name: "41_mongodb_later" },
-);
+/// As small as its peers, which have nothing but what is asked here and one way of asking.
+pub(in crate::bench) const TAYET: Contestant =
+    peer("tayet-mongodb", "Tayet, task pool", example("41_mongodb_document"));
 pub(in crate::bench) const TAYET_RETURNED: Contestant =
-    Contestant { key: "tayet-returned", title: "Tayet, query returned", way: Way::Returned, ..TAYET };
+    peer("tayet-returned", "Tayet, query returned", example("42_mongodb_later"));
 
 const EVERYONE: &[Contestant] = &[TAYET, AXUM, GO, NODE];
 /// Those who have a document fetched.
@@ -41,6 +37,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario("mongo-office-10", "An office out of MongoDB, 10 connections", OFFICE, 10),
         scenario("mongo-office-150", "An office out of MongoDB, 150 connections", OFFICE, 150),
     ]
+}
+
+const fn example(name: &'static str) -> Program {
+    Program::Example { package: "tayet-cli", name }
 }
 
 fn scenario(name: &'static str, title: &'static str, path: &'static str, connections: u32) -> Scenario {

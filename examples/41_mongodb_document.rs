@@ -1,14 +1,12 @@
-//! A query that its handler waits for, and one that it returns: nobody waits for that, so that many of them take no thread.
+//! One document out of MongoDB, by a handler that waits for it, and no more than some at the same time.
 //!
 //! The document is the one that the example before this one adds.
 //!
 //! ```console
-//! $ cargo run --example 41_mongodb_later
+//! $ cargo run --example 41_mongodb_document
 //! $ curl http://127.0.0.1:8080/mongo/office/665f1c2e9b3d4a0012340007
 //! {"_id":"665f1c2e9b3d4a0012340007","tenantId":"665f1c2e9b3d4a0012340001",...
-//! $ curl http://127.0.0.1:8080/mongo/office/665f1c2e9b3d4a0012340007/later
-//! {"_id":"665f1c2e9b3d4a0012340007","tenantId":"665f1c2e9b3d4a0012340001",...
-//! $ curl -w ' %{http_code}\n' http://127.0.0.1:8080/mongo/office/665f1c2e9b3d4a0012340008/later
+//! $ curl -w ' %{http_code}\n' http://127.0.0.1:8080/mongo/office/665f1c2e9b3d4a0012340008
 //! ... 404
 //! ```
 
@@ -20,7 +18,7 @@ use std::sync::LazyLock;
 
 use office::OfficeLocation;
 use tayet::{Handler, Json, Path, Router, Server};
-use tayet_mongo::{Db, Id, Later, Mongo, Or404};
+use tayet_mongo::{Db, Id, Mongo, Or404};
 
 /// How many requests wait for the database at the same time, each on a thread; others wait without one.
 const WAITING_AT_ONCE: usize = 16;
@@ -36,10 +34,6 @@ fn one(db: Db, Path(id): Path<Id>) -> tayet::Result<Json<OfficeLocation>> {
     Ok(Json(office.or_404()?))
 }
 
-fn one_later(db: Db, Path(id): Path<Id>) -> Later<Json<OfficeLocation>> {
-    db.collection("offices").later().find_by_id(id).or_404().json()
-}
-
 fn main() -> tayet::Result {
     let port = env::var("PORT").unwrap_or("8080".to_owned());
     let uri = env::var("MONGODB_URI").unwrap_or("mongodb://127.0.0.1:27017/office".to_owned());
@@ -47,7 +41,6 @@ fn main() -> tayet::Result {
     let app = Router::new()
         .get("/office/json", constant)
         .get("/mongo/office/{id}", one.concurrency_limit(WAITING_AT_ONCE))
-        .get("/mongo/office/{id}/later", one_later)
         .with_state(Mongo::new(&uri)?)
         .get("/", || "Hello, World!");
     Server::new(app).bind(format!("127.0.0.1:{port}"))?.run()
