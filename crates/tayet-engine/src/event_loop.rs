@@ -183,7 +183,7 @@ impl Loop {
     pub(crate) fn new(
         index: usize,
         shared: Arc<Shared>,
-        driver: Box<dyn Driver>,
+        mut driver: Box<dyn Driver>,
         locals: Vec<PeerAddress>,
     ) -> Self {
         let now = driver.now();
@@ -333,7 +333,12 @@ impl Loop {
     }
 
     pub(crate) fn set_now(&mut self) {
-        self.now = self.driver.now();
+        let now = self.driver.now();
+        self.go_on_at(now);
+    }
+
+    pub(crate) fn go_on_at(&mut self, now: Moment) {
+        self.now = now;
         self.now_ms = self.now.as_ms();
         let Shared { monitor, pool, flusher, .. } = &*self.shared;
         monitor.loop_goes_on(self.index, self.now, pool, flusher);

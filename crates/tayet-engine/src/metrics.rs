@@ -70,7 +70,8 @@ pub struct RouteMetrics {
     pub takeovers: u64,
 }
 
-/// Durations, counted in buckets.
+/// Durations, counted in buckets. Of requests that came together over one connection, up to some 5 µs may be counted to the
+/// next one.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     /// How many fell into each bucket; the last one is for all above the last bound.

@@ -87,7 +87,13 @@ pub trait Driver: Send {
     fn waker(&self) -> Waker;
 
     /// The time, for deadlines. A simulated driver has its own.
-    fn now(&self) -> Moment;
+    fn now(&mut self) -> Moment;
+
+    /// The time for what need not know it to the microsecond, up to some 5 µs old (16 on the slowest of processors): three
+    /// times as quick to read. Neither of the two is ever before what the other has told.
+    fn now_roughly(&mut self) -> Moment {
+        self.now()
+    }
 }
 
 /// A connection within a loop: a place and the generation of who has it.

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 
 use crate::ready_queue::ReadyQueue;
+use crate::rough_clock::RoughClock;
 use crate::waker::EventFd;
 use crate::{
     AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
@@ -44,6 +45,7 @@ pub struct Epoll {
     ready: ReadyQueue<Ready>,
     received: Vec<u8>,
     accepted: Option<OwnedFd>,
+    clock: RoughClock,
 }
 
 #[derive(Debug)]
@@ -117,6 +119,7 @@ impl Epoll {
             ready: ReadyQueue::new(),
             received: Vec::with_capacity(RECEIVE_BYTES),
             accepted: None,
+            clock: RoughClock::default(),
         })
     }
 
@@ -492,8 +495,12 @@ impl Driver for Epoll {
         Arc::clone(&self.wake) as Waker
     }
 
-    fn now(&self) -> Moment {
-        Moment::now()
+    fn now(&mut self) -> Moment {
+        self.clock.now()
+    }
+
+    fn now_roughly(&mut self) -> Moment {
+        self.clock.now_roughly()
     }
 }
 

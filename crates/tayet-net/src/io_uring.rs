@@ -45,6 +45,7 @@ use self::sys::{Event, Filled, Ring};
 pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 pub use self::unavailable::Unavailable;
 use crate::ready_queue::ReadyQueue;
+use crate::rough_clock::RoughClock;
 use crate::waker::EventFd;
 use crate::{
     AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
@@ -89,6 +90,7 @@ pub struct IoUring {
     /// on filling what it is given back.
     withheld: Vec<(u32, Filled)>,
     gathering_since: Option<Moment>,
+    clock: RoughClock,
 }
 
 struct Registered {
@@ -134,6 +136,7 @@ impl IoUring {
             received: Received::Nothing,
             withheld: Vec::new(),
             gathering_since: None,
+            clock: RoughClock::default(),
         })
     }
 
@@ -659,8 +662,12 @@ impl Driver for IoUring {
         Arc::clone(&self.wake) as Waker
     }
 
-    fn now(&self) -> Moment {
-        Moment::now()
+    fn now(&mut self) -> Moment {
+        self.clock.now()
+    }
+
+    fn now_roughly(&mut self) -> Moment {
+        self.clock.now_roughly()
     }
 }
 

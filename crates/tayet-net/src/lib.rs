@@ -17,6 +17,7 @@ mod io_uring;
 mod listener;
 mod moment;
 mod ready_queue;
+mod rough_clock;
 mod socket;
 mod sys;
 mod thread_activity;

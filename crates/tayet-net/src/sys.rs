@@ -1,5 +1,5 @@
-//! System calls that no safe interface gives us as we need them.
-#![allow(unsafe_code, reason = "calls into libc; each says why it is sound")]
+//! System calls, and an instruction, that no safe interface gives us as we need them.
+#![allow(unsafe_code, reason = "calls into libc, and one instruction; each says why it is sound")]
 
 /// Nanoseconds of the monotonic clock. Through libc rather than rustix, whose own look-up of the vDSO does not survive
 /// valgrind, under which the instruction counts are taken.
@@ -9,6 +9,16 @@ pub(crate) fn monotonic_ns() -> u64 {
     // on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What the processor's own counter says, where it has one that programs may read: it goes on steadily, at a pace of its own.
+#[inline]
+pub(crate) fn ticks() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction reads a counter, and every x86-64 processor has it.
+    return Some(unsafe { core::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    None
 }
 
 /// CPU time that the calling thread has had, in nanoseconds.

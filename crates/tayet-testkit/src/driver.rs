@@ -375,7 +375,7 @@ impl Driver for SimulatedDriver {
         Arc::new(SimulatedWaker(self.net.clone()))
     }
 
-    fn now(&self) -> Moment {
+    fn now(&mut self) -> Moment {
         self.net.now()
     }
 }

@@ -89,7 +89,7 @@ impl Loop {
     pub(crate) fn answered(&mut self, mut request: Box<Request>, response: &mut Response) {
         let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
         let exchange = request.exchange();
-        self.set_now();
+        self.set_now_behind_call();
         let is_deferred = request.is_deferred();
         if request.interims() == InterimPath::BehindAnswers {
             self.out.head.append(&mut request.take_held_interims());
@@ -106,6 +106,13 @@ impl Loop {
         if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
             self.leave_current();
         }
+    }
+
+    /// Reads the clock behind a call. Between requests that came together it need not be exact: what one seems to have taken
+    /// less, the next one seems to have taken more, and behind the last it is.
+    fn set_now_behind_call(&mut self) {
+        let now = if self.input_left() > 0 { self.driver.now_roughly() } else { self.driver.now() };
+        self.go_on_at(now);
     }
 
     /// A job that found the queue full.
