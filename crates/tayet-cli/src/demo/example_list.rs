@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// The name of each example and what it shows: the first line of its documentation.
-const EXAMPLES: [(&str, &str); 24] = [
+const EXAMPLES: &[(&str, &str)] = &[
     ("01_hello", "A server with one page."),
     ("02_routes_and_parameters", "Paths with parameters, queries, and routers inside of routers."),
     ("03_json", "JSON in and out."),
@@ -88,7 +88,8 @@ mod tests {
             .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), first_line(&path)))
             .collect();
         examples.sort();
-        let listed = EXAMPLES.map(|(name, shows)| (name.to_owned(), shows.to_owned()));
+        let listed: Vec<_> =
+            EXAMPLES.iter().map(|(name, shows)| ((*name).to_owned(), (*shows).to_owned())).collect();
         assert_eq!(examples, listed);
     }
 
