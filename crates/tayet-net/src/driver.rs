@@ -89,8 +89,8 @@ pub trait Driver: Send {
     /// The time, for deadlines. A simulated driver has its own.
     fn now(&mut self) -> Moment;
 
-    /// The time for what need not know it to the microsecond, up to some 5 µs old (16 on the slowest of processors): three
-    /// times as quick to read. Neither of the two is ever before what the other has told.
+    /// The time for what need not know it to the microsecond, up to some 5 µs old (16 on the slowest of processors), and
+    /// quicker to read. Neither of the two is ever before what the other has told.
     fn now_roughly(&mut self) -> Moment {
         self.now()
     }

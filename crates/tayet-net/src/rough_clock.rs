@@ -7,7 +7,7 @@ use crate::{Moment, sys};
 const MAX_TICKS: u64 = 16_384;
 
 /// The monotonic clock, read anew only when the processor's counter has gone on by more than a little, since to read that is
-/// three times as quick.
+/// quicker.
 ///
 /// Nothing needs to be known of the counter, neither how fast it is nor whether cores agree on it: it only tells that little
 /// has happened. If it jumps, in either direction, the clock is read. A processor without one, or one that this crate does not

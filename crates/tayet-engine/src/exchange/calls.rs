@@ -109,7 +109,7 @@ impl Loop {
     }
 
     /// Reads the clock behind a call. Between requests that came together it need not be exact: what one seems to have taken
-    /// less, the next one seems to have taken more, and behind the last it is.
+    /// less, the next one seems to have taken more, and behind the last byte it is.
     fn set_now_behind_call(&mut self) {
         let now = if self.input_left() > 0 { self.driver.now_roughly() } else { self.driver.now() };
         self.go_on_at(now);
