@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tayet_http1 as http1;
-use tayet_net::{Moment, PeerAddress, TICK_MS, TimerWheel, Token};
+use tayet_net::{Moment, PeerAddress, TICK_MS, TimerWheel, Token, prefetch};
 
 use crate::answer::Asked;
 use crate::download::Download;
@@ -236,6 +236,16 @@ impl Table {
         self.free.pop();
         self.places[token.index as usize].occupant = Occupant::Http(Box::new(connection));
         self.len += 1;
+    }
+
+    /// Has the connection fetched into the processor's caches, whatever it is.
+    #[inline]
+    pub(crate) fn prefetch(&self, token: Token) {
+        match self.places.get(token.index as usize).map(|place| &place.occupant) {
+            Some(Occupant::Http(connection)) => prefetch(&**connection),
+            Some(Occupant::Session(session)) => prefetch(&**session),
+            Some(Occupant::Nobody) | None => {}
+        }
     }
 
     /// The connection, if it speaks HTTP.

@@ -28,6 +28,9 @@ pub(crate) enum Progress {
 impl Loop {
     /// Bytes came for a connection; [`Loop::advance`] reads them.
     pub(crate) fn begin_input(&mut self, token: Token, length: usize) {
+        if let Some(upcoming) = self.driver.upcoming() {
+            self.connections.prefetch(upcoming);
+        }
         self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
             self.begin_session_input(token, length);

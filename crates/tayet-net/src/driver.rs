@@ -83,6 +83,11 @@ pub trait Driver: Send {
     /// The bytes of the [`Completion::Received`] that came last.
     fn received(&self) -> &[u8];
 
+    /// Whom the next completion will likely concern, if that is known: what it takes can be fetched meanwhile.
+    fn upcoming(&self) -> Option<Token> {
+        None
+    }
+
     /// Wakes this driver from other threads.
     fn waker(&self) -> Waker;
 

@@ -12,6 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 
+use crate::prefetch::prefetch;
 use crate::ready_queue::ReadyQueue;
 use crate::rough_clock::RoughClock;
 use crate::waker::EventFd;
@@ -153,6 +154,16 @@ impl Epoll {
         let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
         let data = EventData::new_u64(LISTENER | position as u64);
         Ok(epoll::add(&self.epoll, &*self.listeners[position].listener, data, flags)?)
+    }
+
+    /// Has the next connection's socket fetched while the kernel is asked for this one's bytes.
+    #[inline]
+    fn prefetch_upcoming(&self) {
+        if let Some(token) = self.upcoming()
+            && let Some(Some(source)) = self.sources.get(token.index as usize)
+        {
+            prefetch(&*source.socket);
+        }
     }
 
     fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
@@ -480,6 +491,7 @@ impl Driver for Epoll {
         self.accepted = None;
         while let Some(&(data, flags)) = self.events.get(self.cursor) {
             self.cursor += 1;
+            self.prefetch_upcoming();
             if let Some(completion) = self.look_at(data, flags) {
                 return Some(completion);
             }
@@ -489,6 +501,11 @@ impl Driver for Epoll {
 
     fn received(&self) -> &[u8] {
         &self.received
+    }
+
+    fn upcoming(&self) -> Option<Token> {
+        let &(data, _) = self.events.get(self.cursor)?;
+        (data & LISTENER == 0).then(|| Token::from_bits(data))
     }
 
     fn waker(&self) -> Waker {
