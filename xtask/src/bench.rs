@@ -144,7 +144,7 @@ fn build(workspace: &Workspace, runner: &Runner, scenarios: &[Scenario]) -> anyh
 }
 
 fn measure(harness: &Harness<'_>, scenarios: &[Scenario]) -> anyhow::Result<Vec<Results>> {
-    let turns = scenarios.iter().map(|scenario| rounds::count_turns(scenario, harness.settings.rounds)).sum();
+    let turns = scenarios.iter().map(|scenario| rounds::count_turns(scenario, &harness.settings)).sum();
     let mut progress = Progress::new(turns);
     scenarios
         .iter()

@@ -4,6 +4,7 @@ use super::Harness;
 use super::figure::{Figure, Figures};
 use super::progress::Progress;
 use super::scenario::{Entry, Scenario};
+use super::settings::Settings;
 use super::syscalls::Syscalls;
 use super::turn;
 
@@ -22,8 +23,8 @@ pub(super) struct Standing {
 }
 
 /// How many turns a scenario takes, repetitions aside.
-pub(super) fn count_turns(scenario: &Scenario, rounds: u32) -> usize {
-    let turns = scenario.rounds(rounds) as usize + usize::from(scenario.syscalls_figure().is_some());
+pub(super) fn count_turns(scenario: &Scenario, settings: &Settings) -> usize {
+    let turns = scenario.turns(settings) as usize + usize::from(scenario.syscalls_figure().is_some());
     scenario.entries.len() * turns
 }
 
@@ -40,12 +41,12 @@ pub(super) fn run(
         failures: Vec::new(),
     };
     let mut standings: Vec<_> = scenario.entries.iter().map(new).collect();
-    let rounds = scenario.rounds(harness.settings.rounds);
-    for round in 1..=rounds {
+    let turns = scenario.turns(&harness.settings);
+    for turn in 1..=turns {
         for standing in &mut standings {
             harness.check_interrupt()?;
             let what =
-                format!("{}, round {round} of {rounds}: {}", scenario.name, standing.entry.contestant.title);
+                format!("{}, turn {turn} of {turns}: {}", scenario.name, standing.entry.contestant.title);
             progress.begin(&what);
             let outcome = standing.take_turn(|entry| least_disturbed(harness, scenario, entry, progress));
             progress.end(&outcome);

@@ -8,11 +8,14 @@ pub(super) mod uploads;
 mod websockets;
 pub(super) mod wsgi;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::contestant::Contestant;
 use super::database::FERRETDB;
 use super::figure::Figure;
+use super::settings::Settings;
 use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
@@ -24,6 +27,12 @@ pub(super) const SLEEP_MS: u32 = 10;
 
 /// What runs only when `--million` asks for it.
 pub(super) const MILLION: &str = "websockets-million";
+
+/// Loads whose goals lie a few per cent from what they are compared with. One process of a server can differ from the next by
+/// more than that, however long each is measured: a round's load is put to several of them, one after the other.
+const CLOSE: &[&str] =
+    &["hello-64", "hello-512", "hello-4096", "pipelined", "loops", "mongo-office-10", "mongo-office-150"];
+const PARTS_OF_A_CLOSE_ROUND: u64 = 3;
 
 /// Some work and those who do it, in the order in which they take turns.
 pub(super) struct Scenario {
@@ -140,9 +149,23 @@ impl Family {
 }
 
 impl Scenario {
-    /// How many turns each entry takes, of `rounds` for what is noisy; what is counted is the same every time.
-    pub(super) fn rounds(&self, rounds: u32) -> u32 {
-        if self.work == Work::Instructions || self.name == MILLION { 1 } else { rounds }
+    /// How many turns each entry takes; what is counted is the same every time.
+    pub(super) fn turns(&self, settings: &Settings) -> u32 {
+        if self.work == Work::Instructions || self.name == MILLION {
+            return 1;
+        }
+        settings.rounds * self.parts_of_a_round(settings) as u32
+    }
+
+    /// How long the load of a turn lasts.
+    pub(super) fn load_duration(&self, settings: &Settings) -> Duration {
+        Duration::from_secs(settings.load_seconds / self.parts_of_a_round(settings))
+    }
+
+    /// No part is shorter than a second.
+    fn parts_of_a_round(&self, settings: &Settings) -> u64 {
+        let is_close = CLOSE.contains(&self.name);
+        if is_close { settings.load_seconds.clamp(1, PARTS_OF_A_CLOSE_ROUND) } else { 1 }
     }
 
     /// What has to run beside, where it is neither wrk nor the harness.
@@ -221,6 +244,30 @@ mod tests {
                 assert_eq!(contestant(entry.contestant.key), Some(entry.contestant), "{}", scenario.name);
             }
         }
+    }
+
+    #[test]
+    fn close_loads_are_divided_into_turns_of_a_second_or_more() {
+        let scenarios = all();
+        let named = |name: &str| scenarios.iter().find(|scenario| scenario.name == name).unwrap();
+        let divided = |name, rounds, load_seconds| {
+            let settings = Settings {
+                rounds,
+                load_seconds,
+                idle_connections: 0,
+                repeats_when_disturbed: 0,
+                warms_up: false,
+                is_thorough: false,
+                publishes: false,
+            };
+            (named(name).turns(&settings), named(name).load_duration(&settings).as_secs())
+        };
+        assert_eq!(divided("hello-64", 3, 3), (9, 1));
+        assert_eq!(divided("hello-64", 2, 10), (6, 3));
+        assert_eq!(divided("hello-64", 1, 1), (1, 1));
+        assert_eq!(divided("json", 3, 3), (3, 3));
+        assert_eq!(divided("instructions", 3, 3), (1, 3));
+        assert!(CLOSE.iter().all(|name| named(name).syscalls_figure().is_some()), "only loads are divided");
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn introduction(report: &Report) -> String {
     if !settings.is_thorough {
         text.push_str("**A shortened run: it shows that everything works, not how fast it is.**\n\n");
     }
+    text.push_str(&divisions(&report.scenarios, settings.rounds).unwrap_or_default());
     if let Some(label) = report.extent.label() {
         let _ = writeln!(text, "{label}\n");
     }
@@ -50,6 +51,18 @@ fn introduction(report: &Report) -> String {
         report.versions.iter().map(|(title, version)| format!("{title} {version}")).collect();
     let _ = writeln!(text, "Versions: {}.\n", versions.join("; "));
     text
+}
+
+/// Which scenarios took their time in more rounds than were asked for, each of them shorter.
+fn divisions(scenarios: &[Results], asked_rounds: u32) -> Option<String> {
+    let rounds = |results: &Results| results.rows.iter().map(|row| row.rounds.len()).max().unwrap_or(0);
+    let divided: Vec<_> = scenarios
+        .iter()
+        .filter(|results| rounds(results) > asked_rounds as usize)
+        .map(|results| format!("{} ({})", results.title, rounds(results)))
+        .collect();
+    let which = (!divided.is_empty()).then(|| divided.join("; "))?;
+    Some(format!("The same time in more rounds, each of them shorter: {which}.\n\n"))
 }
 
 fn goals_table(family: Family, goals: &[Goal]) -> String {
@@ -217,6 +230,18 @@ mod tests {
             bound_requests_per_second: bound,
             rows,
         }
+    }
+
+    #[test]
+    fn what_took_more_rounds_than_were_asked_for_is_named() {
+        let measured = |rounds: usize| {
+            let mut row = row("floor", 1.0, None);
+            row.rounds = vec![Figures::new(); rounds];
+            results(vec![row], None)
+        };
+        assert_eq!(divisions(&[measured(3), measured(1)], 3), None);
+        let sentence = divisions(&[measured(3), measured(9)], 3).unwrap();
+        assert_eq!(sentence, "The same time in more rounds, each of them shorter: X (9).\n\n");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
         Work::Load(load) => {
             let (settings, root, server) = (&harness.settings, harness.workspace.root(), start()?);
             let mut figures =
-                load::measure(root, &server, load, settings.load_duration(), settings.warms_up)?;
+                load::measure(root, &server, load, scenario.load_duration(settings), settings.warms_up)?;
             if let Some(accepting) = load.header {
                 figures.insert(Figure::BodyBytes, server.compressed_bytes(accepting)? as f64);
             }
@@ -51,7 +51,7 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
         Work::Wsgi(Wsgi { load, .. }) => {
             let (settings, root, server) = (&harness.settings, harness.workspace.root(), start()?);
             let mut figures =
-                load::measure(root, &server, load, settings.load_duration(), settings.warms_up)?;
+                load::measure(root, &server, load, scenario.load_duration(settings), settings.warms_up)?;
             figures.insert(Figure::PssMb, proportional_bytes(&server.processes()?)? as f64 / 1e6);
             Ok(figures)
         }
