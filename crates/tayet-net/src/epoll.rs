@@ -532,3 +532,38 @@ const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::ERR).union(EventFla
 const LISTENER: u64 = 1 << 63;
 const WAKE: u64 = u64::MAX;
 const ACCEPT_TURNS_SHIFT: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::driver_tests::{OTHER, TOKEN, assert_silent, connect, listening, next};
+
+    #[test]
+    fn whom_the_next_completion_will_concern_is_known_ahead() {
+        let (mut driver, address) = listening::<Epoll>();
+        let mut clients = [TOKEN, OTHER].map(|token| connect(&mut driver, address, token));
+        assert_silent(&mut driver);
+        assert_eq!(driver.upcoming(), None);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        assert!(
+            matches!(next(&mut driver), Completion::Received(TOKEN, _)),
+            "the first to write is the first"
+        );
+        assert_eq!(driver.upcoming(), Some(OTHER));
+        assert!(matches!(next(&mut driver), Completion::Received(OTHER, _)));
+        assert_eq!(driver.upcoming(), None);
+    }
+
+    #[test]
+    fn a_listener_is_no_connection_that_comes_next() {
+        let (mut driver, address) = listening::<Epoll>();
+        let mut client = connect(&mut driver, address, TOKEN);
+        assert_silent(&mut driver);
+        client.write_all(b"abc").unwrap();
+        let _another = std::net::TcpStream::connect(address).unwrap();
+        assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
+        assert_eq!(driver.upcoming(), None);
+    }
+}
