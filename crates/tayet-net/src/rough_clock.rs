@@ -27,7 +27,7 @@ struct Reading {
 impl RoughClock {
     /// What it is now.
     pub(crate) fn now(&mut self) -> Moment {
-        // The counter takes nearly as long as the clock: it is read only for those who ask for this.
+        // To read the counter takes half as long again: it is read only for those who ask for rough times.
         self.last = None;
         Moment::now()
     }
