@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http::{Method, StatusCode, Version, header};
-use tayet_http1::{Date, Head, ResponseHead, ResponseLength};
+use tayet_http1::{Date, Head, ResponseHead, ResponseLength, encode_ok};
 use tayet_net::Outgoing;
 
 use crate::body::{Kind, Write};
@@ -84,7 +84,25 @@ pub(crate) struct Unsent {
 }
 
 /// Appends the response to `out`, as far as it is there.
+// Inlined always, since whoever calls it then sees that most answers are all in the buffer.
+#[inline(always)]
 pub(crate) fn encode(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
+    let Asked { version, is_head, keep_alive } = asked;
+    if keep_alive
+        && !is_head
+        && version == Version::HTTP_11
+        && let Some((content_type, body)) = response.as_plain()
+        && body.len() <= MAX_COPIED_BODY_BYTES
+    {
+        encode_ok(content_type, body, date, out);
+        return Encoded::Whole { keep_alive };
+    }
+    encode_any(response, asked, date, out)
+}
+
+/// The same for answers that are not as most are.
+#[inline(never)]
+fn encode_any(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<u8>) -> Encoded {
     if response.status().is_informational() && !response.body().is_session() {
         replace_interim(response);
     }

@@ -89,11 +89,10 @@ impl Phase {
     /// rather than asked for it a second time.
     #[inline(always)]
     pub(crate) fn end(&mut self) {
-        match self {
-            Self::Busy(Busy { stream: Some(_), .. }) | Self::Body(_) => *self = Self::Head,
-            Self::Busy(_) | Self::Head | Self::Proxy { .. } | Self::Linger { .. } => {
-                std::mem::forget(std::mem::replace(self, Self::Head));
-            }
+        if matches!(self, Self::Busy(Busy { stream: None, .. })) {
+            std::mem::forget(std::mem::replace(self, Self::Head));
+        } else {
+            *self = Self::Head;
         }
     }
 }

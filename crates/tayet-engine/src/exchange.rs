@@ -72,8 +72,15 @@ impl Loop {
         if connection.sending.is_some() {
             return Progress::Done;
         }
+        if let Phase::Head = connection.phase { self.read_head(token) } else { self.read_on(token) }
+    }
+
+    /// Reads what is no head.
+    #[inline(never)]
+    fn read_on(&mut self, token: Token) -> Progress {
+        let Some(connection) = self.connections.get(token) else { return Progress::Done };
         match &mut connection.phase {
-            Phase::Head => self.read_head(token),
+            Phase::Head => Progress::Again,
             Phase::Body(_) => self.read_body(token),
             Phase::Busy(Busy { stream: Some(stream), .. }) if !stream.is_finished => self.read_stream(token),
             Phase::Busy(_) => Progress::Done,

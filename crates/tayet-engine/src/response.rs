@@ -25,10 +25,18 @@ use crate::{Body, EventStream, Request, WebSocketHandler, WebSocketOptions};
 /// ```
 pub struct Response {
     status: StatusCode,
-    content_type: Option<HeaderValue>,
+    content_type: ContentType,
     headers: OnceCell<Box<HeaderMap>>,
     extensions: Option<Box<Extensions>>,
     body: Body,
+}
+
+/// A content type that is in no header map.
+enum ContentType {
+    Absent,
+    /// Nothing is to be made for it, nor dropped.
+    Static(&'static HeaderValue),
+    Own(HeaderValue),
 }
 
 /// A reason phrase, among a response's extensions: few have one.
@@ -40,7 +48,7 @@ impl Response {
     pub fn new(body: impl Into<Body>) -> Self {
         Self {
             status: StatusCode::OK,
-            content_type: None,
+            content_type: ContentType::Absent,
             headers: OnceCell::new(),
             extensions: None,
             body: body.into(),
@@ -52,7 +60,28 @@ impl Response {
     pub fn of_type(content_type: HeaderValue, body: impl Into<Body>) -> Self {
         Self {
             status: StatusCode::OK,
-            content_type: Some(content_type),
+            content_type: ContentType::Own(content_type),
+            headers: OnceCell::new(),
+            extensions: None,
+            body: body.into(),
+        }
+    }
+
+    /// The same with a content type that the program has anyway: such an answer costs less.
+    ///
+    /// ```
+    /// use tayet_engine::Response;
+    /// use http::HeaderValue;
+    ///
+    /// static CSV: HeaderValue = HeaderValue::from_static("text/csv");
+    /// let response = Response::of_static_type(&CSV, "a,b");
+    /// assert_eq!(response.headers()["content-type"], "text/csv");
+    /// ```
+    #[inline]
+    pub fn of_static_type(content_type: &'static HeaderValue, body: impl Into<Body>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            content_type: ContentType::Static(content_type),
             headers: OnceCell::new(),
             extensions: None,
             body: body.into(),
@@ -102,7 +131,7 @@ impl Response {
     pub fn with_content_type(mut self, value: HeaderValue) -> Self {
         match self.headers.get_mut() {
             Some(headers) => drop(headers.insert(header::CONTENT_TYPE, value)),
-            None => self.content_type = Some(value),
+            None => self.content_type = ContentType::Own(value),
         }
         self
     }
@@ -144,12 +173,12 @@ impl Response {
     /// The header fields. The framing ones (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) are added when
     /// the response is sent.
     pub fn headers(&self) -> &HeaderMap {
-        self.headers.get_or_init(|| Self::materialise(self.content_type.clone()))
+        self.headers.get_or_init(|| Self::materialise(self.content_type.get().cloned()))
     }
 
     /// The header fields, to be changed. `Connection: close` here closes the connection behind the response.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
-        let content_type = self.content_type.take();
+        let content_type = std::mem::replace(&mut self.content_type, ContentType::Absent).into_value();
         if self.headers.get().is_none() {
             let _ = self.headers.set(Self::materialise(content_type));
         }
@@ -190,7 +219,22 @@ impl Response {
     pub(crate) fn fields(&self) -> (Option<&HeaderMap>, Option<&HeaderValue>) {
         match self.headers.get() {
             Some(headers) => (Some(headers), None),
-            None => (None, self.content_type.as_ref()),
+            None => (None, self.content_type.get()),
+        }
+    }
+
+    /// The content type and the body, if that is all there is to a 200.
+    #[inline]
+    pub(crate) fn as_plain(&self) -> Option<(Option<&HeaderValue>, &[u8])> {
+        match &self.body.0 {
+            Kind::Bytes(body)
+                if self.status == StatusCode::OK
+                    && self.headers.get().is_none()
+                    && self.extensions.is_none() =>
+            {
+                Some((self.content_type.get(), body))
+            }
+            _ => None,
         }
     }
 
@@ -200,6 +244,25 @@ impl Response {
             headers.insert(header::CONTENT_TYPE, value);
         }
         Box::new(headers)
+    }
+}
+
+impl ContentType {
+    #[inline]
+    fn get(&self) -> Option<&HeaderValue> {
+        match self {
+            Self::Absent => None,
+            Self::Static(value) => Some(value),
+            Self::Own(value) => Some(value),
+        }
+    }
+
+    fn into_value(self) -> Option<HeaderValue> {
+        match self {
+            Self::Absent => None,
+            Self::Static(value) => Some(value.clone()),
+            Self::Own(value) => Some(value),
+        }
     }
 }
 

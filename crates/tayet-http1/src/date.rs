@@ -9,6 +9,9 @@ const DATE_BYTES: usize = "Sun, 06 Nov 1994 08:49:37 GMT".len();
 /// What stands before the date in the commonest head.
 const PREFIX: &[u8; 23] = b"HTTP/1.1 200 OK\r\ndate: ";
 
+/// What stands behind it there.
+const SUFFIX: &[u8; 16] = b"\r\ncontent-type: ";
+
 const STATUS_LINE_BYTES: usize = "HTTP/1.1 200 OK".len();
 
 /// The last second of the year 9999, the last that the format can express.
@@ -25,26 +28,35 @@ const LAST_SECOND: u64 = 253_402_300_799;
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub struct Date {
-    /// The commonest head's first two lines, which are copied at once.
-    ok_start: [u8; PREFIX.len() + DATE_BYTES],
+    /// The commonest head's first two lines and the third one's name, which are copied at once.
+    ok_start: [u8; LINES_BYTES + SUFFIX.len()],
 }
+
+/// The status line and the field line.
+const LINES_BYTES: usize = PREFIX.len() + DATE_BYTES;
 
 impl Date {
     /// The 29 bytes.
     pub fn as_bytes(&self) -> &[u8; DATE_BYTES] {
-        self.ok_start.last_chunk().expect("a line is longer than a date")
+        self.lines().last_chunk().expect("a line is longer than a date")
     }
 
     /// The status line of a 200 and the field line, without the line end behind it.
     #[inline]
-    pub(crate) fn ok_start(&self) -> &[u8] {
+    pub(crate) fn lines(&self) -> &[u8] {
+        &self.ok_start[..LINES_BYTES]
+    }
+
+    /// The same, and Content-Type up to its value.
+    #[inline]
+    pub(crate) fn lines_before_type(&self) -> &[u8] {
         &self.ok_start
     }
 
     /// The field line, with the line end before it.
     #[inline]
     pub(crate) fn line(&self) -> &[u8] {
-        &self.ok_start[STATUS_LINE_BYTES..]
+        &self.ok_start[STATUS_LINE_BYTES..LINES_BYTES]
     }
 }
 
@@ -53,8 +65,10 @@ impl From<SystemTime> for Date {
     fn from(moment: SystemTime) -> Self {
         let since_epoch = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = Duration::from_secs(since_epoch.as_secs().min(LAST_SECOND));
-        let mut ok_start = [b' '; PREFIX.len() + DATE_BYTES];
-        let (prefix, mut date) = ok_start.split_at_mut(PREFIX.len());
+        let mut ok_start = [b' '; LINES_BYTES + SUFFIX.len()];
+        let (lines, suffix) = ok_start.split_at_mut(LINES_BYTES);
+        suffix.copy_from_slice(SUFFIX);
+        let (prefix, mut date) = lines.split_at_mut(PREFIX.len());
         prefix.copy_from_slice(PREFIX);
         write!(date, "{}", httpdate::HttpDate::from(UNIX_EPOCH + seconds)).expect("it is 29 bytes long");
         Self { ok_start }

@@ -30,6 +30,8 @@ pub struct Head {
     fields: Vec<Field>,
     line: RequestLine,
     host: Option<Span>,
+    /// Where the head before this one had its Host in `bytes`, which are still that head's while this one is read.
+    last_host: Span,
     framing: Framing,
     connection: ConnectionOptions,
     expects_continue: bool,
@@ -46,13 +48,15 @@ impl Head {
     /// Makes it empty. Buffers are kept, up to 16 KiB of bytes and 128 fields.
     pub fn clear(&mut self) {
         self.begin();
+        self.bytes.clear();
         self.line = RequestLine::default();
+        self.last_host = Span::default();
     }
 
-    /// Makes it empty but for the request line, which the next one replaces.
+    /// Makes it empty but for the request line and the bytes, which the next ones replace.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        self.bytes.clear();
+        self.last_host = self.host.take().unwrap_or_default();
         self.fields.clear();
         if self.bytes.capacity() > RETAINED_BYTES {
             self.bytes = Vec::new();
@@ -60,7 +64,6 @@ impl Head {
         if self.fields.capacity() > RETAINED_FIELDS {
             self.fields = Vec::new();
         }
-        self.host = None;
         self.framing = Framing::default();
         self.connection = ConnectionOptions::default();
         self.expects_continue = false;
@@ -200,7 +203,10 @@ impl Head {
         if name.map(lowercase) != *b"host" {
             return None;
         }
-        let (length, _) = crate::authority::read(behind_space)?;
+        let length = match self.repeated_host_length(behind_space) {
+            Some(length) => length,
+            None => crate::authority::read(behind_space)?.0,
+        };
         let line_end = &behind_space[length..];
         if !line_end.starts_with(b"\r\n") {
             return None;
@@ -210,6 +216,14 @@ impl Head {
         self.host = Some(value);
         self.fields.push(Field { name: Span::new(start..start + name.len()), value });
         Some(value_start + length + "\r\n".len())
+    }
+
+    /// The length of the host that `bytes` begin with, if it is the last head's, which has been checked: mostly it is.
+    #[inline(always)]
+    fn repeated_host_length(&self, bytes: &[u8]) -> Option<usize> {
+        let last = self.bytes.get(self.last_host.range())?;
+        let is_repeated = !last.is_empty() && bytes.strip_prefix(last)?.starts_with(b"\r\n");
+        is_repeated.then_some(last.len())
     }
 
     /// Adds a field and heeds it, if it is one of those that delimit messages.
@@ -241,6 +255,7 @@ impl Head {
     /// Gives the head the bytes that its parts lie in.
     #[inline]
     pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -330,6 +345,26 @@ mod tests {
         }
         let limits = HeadLimits { max_headers: 0, ..HeadLimits::default() };
         assert_eq!(meaning("Host: a\r\n", &limits), Err(Refusal::TooManyHeaders));
+    }
+
+    #[test]
+    fn a_host_is_checked_whatever_the_last_one_was() {
+        const HOSTS: [&str; 8] = ["a", "ab", "a:8", "a:80", "a:99999", "", "b", "a b"];
+        let limits = HeadLimits::default();
+        let receive = |head: &mut Head, host: &str, path: &str| {
+            let message = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            Connection::new().receive_head(&mut message.as_bytes(), head, &limits)?;
+            Ok::<_, Refusal>((head.authority().map(str::to_owned), head.get("host").map(<[u8]>::to_vec)))
+        };
+        for last in HOSTS {
+            for next in HOSTS {
+                let alone = receive(&mut Head::default(), next, "/");
+                let mut head = Head::default();
+                let _ = receive(&mut head, last, "/where/it/is/makes/no/difference");
+                assert_eq!(receive(&mut head, next, "/"), alone, "{next:?} behind {last:?}");
+                assert_eq!(receive(&mut head, next, "/"), alone, "{next:?} again");
+            }
+        }
     }
 
     #[test]

@@ -95,4 +95,4 @@ pub use limits::{
     MAX_HEADERS_CEILING, MAX_LEADING_EMPTY_LINES, MAX_TRAILER_BYTES, MAX_TRAILERS,
 };
 pub use refusal::Refusal;
-pub use response::{CONTINUE, ResponseHead, ResponseLength, encode_interim};
+pub use response::{CONTINUE, ResponseHead, ResponseLength, encode_interim, encode_ok};

@@ -74,6 +74,33 @@ pub struct ResponseHead<'a> {
     pub date: &'a Date,
 }
 
+/// Adds the commonest answer to `out`, head and body: a 200 with fields of the server's alone, to a request of HTTP/1.1, and
+/// the connection goes on behind it. The same bytes as [`ResponseHead::encode`]'s, in fewer steps.
+///
+/// ```
+/// use std::time::UNIX_EPOCH;
+/// use http::HeaderValue;
+///
+/// let mut out = Vec::new();
+/// let text = HeaderValue::from_static("text/plain");
+/// tayet_http1::encode_ok(Some(&text), b"hello", &UNIX_EPOCH.into(), &mut out);
+/// assert!(out.ends_with(b"\r\ncontent-type: text/plain\r\ncontent-length: 5\r\n\r\nhello"));
+/// ```
+// Never inlined: within a larger function its own small parts would not be.
+#[inline(never)]
+pub fn encode_ok(content_type: Option<&HeaderValue>, body: &[u8], date: &Date, out: &mut Vec<u8>) {
+    out.reserve(OWN_LINES_BYTES + body.len());
+    match content_type {
+        Some(content_type) => {
+            out.extend_from_slice(date.lines_before_type());
+            out.extend_from_slice(content_type.as_bytes());
+        }
+        None => out.extend_from_slice(date.lines()),
+    }
+    encode_content_length(body.len() as u64, out);
+    out.extend_from_slice(body);
+}
+
 /// Each part but the status line begins with the end of the line before it.
 impl ResponseHead<'_> {
     /// Adds the head to `out`, up to and with the empty line.
@@ -104,7 +131,7 @@ impl ResponseHead<'_> {
     #[inline]
     fn encode_start(&self, out: &mut Vec<u8>) {
         if self.status == StatusCode::OK && self.reason.is_none() {
-            out.extend_from_slice(self.date.ok_start());
+            out.extend_from_slice(self.date.lines());
         } else {
             encode_status_line(self.status, self.reason, out);
             out.extend_from_slice(self.date.line());

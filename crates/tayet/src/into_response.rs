@@ -115,7 +115,8 @@ macro_rules! response_of_content {
     ($content_type:literal: $($content:ty),*) => {
         $(impl IntoResponse for $content {
             fn into_response(self) -> Response {
-                Response::of_type(const { HeaderValue::from_static($content_type) }, self)
+                static CONTENT_TYPE: HeaderValue = HeaderValue::from_static($content_type);
+                Response::of_static_type(&CONTENT_TYPE, self)
             }
         })*
     };

@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, StatusCode, Version};
 use tayet_http1::{
-    CONTINUE, Date, ResponseHead, ResponseLength, encode_chunk, encode_interim, encode_last_chunk,
+    CONTINUE, Date, ResponseHead, ResponseLength, encode_chunk, encode_interim, encode_last_chunk, encode_ok,
 };
 
 fn date() -> Date {
@@ -42,6 +42,21 @@ fn a_common_response() {
         "HTTP/1.1 200 OK\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-type: text/plain\r\n\
          content-length: 13\r\n\r\n"
     );
+}
+
+#[test]
+fn the_commonest_answer_is_written_as_any_other() {
+    let text = HeaderValue::from_static("text/plain");
+    for content_type in [None, Some(&text)] {
+        for bytes in [0, 1, 9, 10, 99, 100, 1_000, 12_345] {
+            let body = "x".repeat(bytes);
+            let mut out = b"before ".to_vec();
+            encode_ok(content_type, body.as_bytes(), &date(), &mut out);
+            let length = ResponseLength::Fixed(bytes as u64);
+            let other = encode(&ResponseHead { content_type, length, ..head(&date()) });
+            assert_eq!(String::from_utf8(out).unwrap(), format!("before {other}{body}"));
+        }
+    }
 }
 
 #[test]
