@@ -1,5 +1,5 @@
 //! A head that is accepted means the same to another parser, and still the same when it is written again from
-//! what was understood.
+//! what was understood. What comes behind it means the same to a head that was used before as to a new one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ const MAX_HEADERS: usize = 100;
 fuzz_target!(|bytes: Http1Bytes| {
     let bytes = skip_empty_lines(&bytes.0);
     let mut input = bytes;
-    let Some(head) = receive(&mut input) else { return };
+    let Some(mut head) = receive(&mut input) else { return };
     let length = bytes.len() - input.len();
     compare_with_another_parser(&head, &bytes[..length]);
 
@@ -20,6 +20,12 @@ fuzz_target!(|bytes: Http1Bytes| {
     let head_again = receive(&mut rest).expect("what was understood is accepted again");
     assert!(rest.is_empty());
     assert_eq!(meaning(&head_again), meaning(&head));
+
+    for behind in [input, &bytes[..length]] {
+        let new = receive(&mut &behind[..]).map(|head| meaning(&head));
+        let used = receive_in(&mut head, &mut &behind[..]).then(|| meaning(&head));
+        assert_eq!(used, new);
+    }
 });
 
 /// So that the head begins where the bytes begin.
@@ -32,8 +38,12 @@ fn skip_empty_lines(mut bytes: &[u8]) -> &[u8] {
 
 fn receive(input: &mut &[u8]) -> Option<Head> {
     let mut head = Head::default();
+    receive_in(&mut head, input).then_some(head)
+}
+
+fn receive_in(head: &mut Head, input: &mut &[u8]) -> bool {
     let limits = HeadLimits { max_headers: MAX_HEADERS, ..HeadLimits::default() };
-    matches!(Connection::new().receive_head(input, &mut head, &limits), Ok(true)).then_some(head)
+    matches!(Connection::new().receive_head(input, head, &limits), Ok(true))
 }
 
 fn compare_with_another_parser(head: &Head, bytes: &[u8]) {
