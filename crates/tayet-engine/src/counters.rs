@@ -63,6 +63,7 @@ const COMMON_STATUSES: [u16; 24] = [
     200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429,
     500, 502, 503,
 ];
+const _: () = assert!(COMMON_STATUSES[0] == 200, "`Shard::answered` does not look for it");
 
 impl Shard {
     pub(crate) fn new(routes: usize) -> Self {

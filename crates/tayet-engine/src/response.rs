@@ -46,25 +46,13 @@ struct ReasonPhrase(HeaderValue);
 impl Response {
     /// A 200 with this body and no header fields.
     pub fn new(body: impl Into<Body>) -> Self {
-        Self {
-            status: StatusCode::OK,
-            content_type: ContentType::Absent,
-            headers: OnceCell::new(),
-            extensions: None,
-            body: body.into(),
-        }
+        Self::ok(ContentType::Absent, body.into())
     }
 
     /// A 200 with this body and content type.
     #[inline]
     pub fn of_type(content_type: HeaderValue, body: impl Into<Body>) -> Self {
-        Self {
-            status: StatusCode::OK,
-            content_type: ContentType::Own(content_type),
-            headers: OnceCell::new(),
-            extensions: None,
-            body: body.into(),
-        }
+        Self::ok(ContentType::Own(content_type), body.into())
     }
 
     /// The same with a content type that the program has anyway: such an answer costs less.
@@ -79,13 +67,7 @@ impl Response {
     /// ```
     #[inline]
     pub fn of_static_type(content_type: &'static HeaderValue, body: impl Into<Body>) -> Self {
-        Self {
-            status: StatusCode::OK,
-            content_type: ContentType::Static(content_type),
-            headers: OnceCell::new(),
-            extensions: None,
-            body: body.into(),
-        }
+        Self::ok(ContentType::Static(content_type), body.into())
     }
 
     /// An answer without a body.
@@ -236,6 +218,11 @@ impl Response {
             }
             _ => None,
         }
+    }
+
+    #[inline]
+    fn ok(content_type: ContentType, body: Body) -> Self {
+        Self { status: StatusCode::OK, content_type, headers: OnceCell::new(), extensions: None, body }
     }
 
     fn materialise(content_type: Option<HeaderValue>) -> Box<HeaderMap> {
