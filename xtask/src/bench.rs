@@ -16,6 +16,7 @@ mod launch;
 mod load;
 mod machine;
 mod paced;
+mod page_cache;
 mod process_stat;
 pub(crate) mod programs;
 pub(crate) mod progress;

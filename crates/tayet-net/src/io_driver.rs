@@ -27,8 +27,8 @@ use crate::{Driver, Epoll, IoUring};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoDriver {
-    /// What serves best, as far as measured: epoll. The default. Whether io_uring were to be had is looked at all the same, and
-    /// said in the log, but where a seccomp filter might end who asks.
+    /// What serves best, as far as measured: epoll. The default. The log says whether io_uring were to be had. That is looked at
+    /// only where the line is logged, and not where a seccomp filter might end who asks.
     #[default]
     Auto,
     /// Epoll, which every kernel has.
@@ -45,14 +45,14 @@ impl IoDriver {
     /// When the process is out of descriptors, or [`IoDriver::IoUring`] was asked for and the kernel has none to give; the
     /// message says why.
     pub fn open(self, count: usize) -> io::Result<Vec<Box<dyn Driver>>> {
-        let choice = IoChoice::of(self);
         let epoll = || Ok(Box::new(Epoll::new()?) as Box<dyn Driver>);
         let io_uring = || Ok(Box::new(IoUring::new()?) as Box<dyn Driver>);
         let drivers = match self {
             Self::Auto | Self::Epoll => (0..count).map(|_| epoll()).collect::<io::Result<_>>()?,
             Self::IoUring => (0..count).map(|_| io_uring()).collect::<io::Result<_>>()?,
         };
-        tracing::info!("{choice}");
+        // Within the macro, so that io_uring is looked at only where somebody reads what is found: it takes a thread and a ring.
+        tracing::info!("{}", IoChoice::of(self));
         Ok(drivers)
     }
 }

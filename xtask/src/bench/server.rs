@@ -19,6 +19,7 @@ use super::contestant::Contestant;
 use super::database;
 use super::files;
 use super::launch::{Launch, is_json};
+use super::page_cache;
 use super::process_stat;
 use super::scenario::mongo::{OFFICE_JSON, OFFICES};
 use super::scratch::Scratch;
@@ -50,6 +51,7 @@ impl Server {
     pub(super) fn start_within(mut launch: Launch, path: &str, limit: Duration) -> anyhow::Result<Self> {
         let log = File::create(&launch.log)?;
         launch.command.stdout(log.try_clone()?).stderr(log);
+        page_cache::forget(Path::new(launch.command.get_program())).context("reading the program anew")?;
         let process = Background::start(&mut launch.command)?;
         let mut server = Self {
             process,
