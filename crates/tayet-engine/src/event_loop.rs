@@ -727,21 +727,19 @@ impl Loop {
 
     fn expire_deadlines(&mut self) {
         self.resume_accepting();
-        while let Some((tick, tokens)) = self.timers.expire(self.now_ms) {
-            for token in tokens {
-                let Some(timing) = self.connections.timing(token) else { continue };
-                if timing.timer_tick != NonZeroU64::new(tick) {
-                    continue;
-                }
-                timing.timer_tick = None;
-                let deadline_ms = timing.deadline_ms;
-                if deadline_ms > self.now_ms {
-                    self.set_deadline(token, deadline_ms);
-                } else if self.connections.session(token).is_some() {
-                    self.session_deadline_passed(token);
-                } else {
-                    self.deadline_passed(token);
-                }
+        while let Some((tick, token)) = self.timers.expire(self.now_ms) {
+            let Some(timing) = self.connections.timing(token) else { continue };
+            if timing.timer_tick != NonZeroU64::new(tick) {
+                continue;
+            }
+            timing.timer_tick = None;
+            let deadline_ms = timing.deadline_ms;
+            if deadline_ms > self.now_ms {
+                self.set_deadline(token, deadline_ms);
+            } else if self.connections.session(token).is_some() {
+                self.session_deadline_passed(token);
+            } else {
+                self.deadline_passed(token);
             }
         }
     }

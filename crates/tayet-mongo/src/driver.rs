@@ -45,12 +45,16 @@ impl Driver {
             .enable_all()
             .build()
             .map_err(|error| MongoError::because(MongoErrorKind::Failed, error))?;
-        let (client, connections) = runtime.block_on(async {
+        // Made on its thread, which has the memory for it: whoever asks first would need it but once.
+        let (config, stats) = (config.clone(), Arc::clone(stats));
+        let made = runtime.spawn(async move {
             let mut options = ClientOptions::parse(uri).await?;
-            complete(&mut options, config, connections, stats);
+            complete(&mut options, &config, connections, stats);
             let connections = options.max_pool_size.unwrap_or(connections);
             Ok::<_, MongoError>((Client::with_options(options)?, connections))
-        })?;
+        });
+        let panicked = |error| MongoError::because(MongoErrorKind::Failed, error);
+        let (client, connections) = runtime.block_on(made).map_err(panicked)??;
         let handle = runtime.handle().clone();
         Ok(Self { client, connections, runtime: Some(runtime), handle })
     }
@@ -78,7 +82,7 @@ impl Drop for Driver {
 }
 
 /// Fills in what the URI does not say.
-fn complete(options: &mut ClientOptions, config: &MongoConfig, connections: u32, stats: &Arc<Stats>) {
+fn complete(options: &mut ClientOptions, config: &MongoConfig, connections: u32, stats: Arc<Stats>) {
     let or = |time: &mut Option<Duration>, ms: u64| _ = time.get_or_insert(Duration::from_millis(ms));
     or(&mut options.connect_timeout, config.connect_timeout_ms);
     or(&mut options.server_selection_timeout, config.server_selection_timeout_ms);
@@ -86,6 +90,5 @@ fn complete(options: &mut ClientOptions, config: &MongoConfig, connections: u32,
     or(&mut options.max_idle_time, config.max_idle_ms);
     options.max_pool_size.get_or_insert(connections);
     options.app_name.get_or_insert_with(|| "tayet".to_owned());
-    let stats = Arc::clone(stats);
     options.cmap_event_handler = Some(EventHandler::callback(move |event| stats.hear(&event)));
 }

@@ -10,25 +10,49 @@ pub const TICK_MS: u64 = 64;
 /// Ticks around the wheel; a deadline further ahead than this is looked at again when the wheel comes round.
 const SLOTS: usize = 1024;
 
+/// No entry: the end of a chain.
+const NONE: u32 = u32::MAX;
+
 /// When to look at which connection again.
 ///
 /// Re-arming is lazy: the owner keeps the true deadline and leaves the entry where it is when the deadline moves back;
 /// when the entry comes up too early, the owner schedules it anew.
 #[derive(Debug)]
 pub struct TimerWheel {
-    slots: Vec<Vec<Token>>,
+    /// Where each slot's chain begins. Four bytes a slot, since every loop has a wheel, and most of their slots are empty.
+    slots: Box<[u32; SLOTS]>,
     /// A bit for each slot that has entries.
     occupied: [u64; SLOTS / 64],
-    entries: usize,
-    /// The first tick that has not been handed out.
+    entries: Vec<Entry>,
+    /// The chain of entries that are free.
+    free: u32,
+    /// How many are not.
+    scheduled: usize,
+    /// The first tick that has not come up.
     next: u64,
+    /// The last tick that has, and its chain, as far as it is not handed out yet.
+    due: (u64, u32),
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: Token,
+    /// The next in its chain.
+    next: u32,
 }
 
 impl TimerWheel {
     /// An empty wheel that starts at `now_ms`.
     pub fn new(now_ms: u64) -> Self {
-        let slots = (0..SLOTS).map(|_| Vec::new()).collect();
-        Self { slots, occupied: [0; SLOTS / 64], entries: 0, next: now_ms / TICK_MS }
+        Self {
+            slots: Box::new([NONE; SLOTS]),
+            occupied: [0; SLOTS / 64],
+            entries: Vec::new(),
+            free: NONE,
+            scheduled: 0,
+            next: now_ms / TICK_MS,
+            due: (0, NONE),
+        }
     }
 
     /// Schedules a look at `token` at `deadline_ms` or, if that is further than the wheel reaches, earlier. Returns the
@@ -36,25 +60,48 @@ impl TimerWheel {
     pub fn schedule(&mut self, token: Token, deadline_ms: u64) -> u64 {
         let tick = deadline_ms.div_ceil(TICK_MS).clamp(self.next, self.next + SLOTS as u64 - 1);
         let slot = tick as usize % SLOTS;
-        self.slots[slot].push(token);
+        self.slots[slot] = self.add(Entry { token, next: self.slots[slot] });
         self.occupied[slot / 64] |= 1 << (slot % 64);
-        self.entries += 1;
         tick
     }
 
-    /// Takes a batch of entries that are due at `now_ms` out, with their tick; `None` when there are no more.
-    pub fn expire(&mut self, now_ms: u64) -> Option<(u64, Vec<Token>)> {
-        let now = now_ms / TICK_MS;
+    /// Takes an entry that is due at `now_ms` out, with its tick; `None` when there are no more. What is scheduled meanwhile
+    /// comes up later.
+    pub fn expire(&mut self, now_ms: u64) -> Option<(u64, Token)> {
+        if self.due.1 == NONE && !self.advance(now_ms / TICK_MS) {
+            return None;
+        }
+        let (tick, index) = self.due;
+        let entry = &mut self.entries[index as usize];
+        self.due.1 = std::mem::replace(&mut entry.next, self.free);
+        self.free = index;
+        self.scheduled -= 1;
+        Some((tick, entry.token))
+    }
+
+    /// Has the next tick come up that has entries, if that is not after `now`.
+    fn advance(&mut self, now: u64) -> bool {
         let Some(tick) = self.next_tick().filter(|tick| *tick <= now) else {
             self.next = self.next.max(now + 1);
-            return None;
+            return false;
         };
         self.next = tick + 1;
         let slot = tick as usize % SLOTS;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        let due = std::mem::take(&mut self.slots[slot]);
-        self.entries -= due.len();
-        Some((tick, due))
+        self.due = (tick, std::mem::replace(&mut self.slots[slot], NONE));
+        true
+    }
+
+    /// Gives an entry a place, and returns where.
+    fn add(&mut self, entry: Entry) -> u32 {
+        self.scheduled += 1;
+        if self.free == NONE {
+            self.entries.push(entry);
+            return u32::try_from(self.entries.len() - 1).expect("there are fewer connections");
+        }
+        let index = self.free;
+        self.free = std::mem::replace(&mut self.entries[index as usize], entry).next;
+        index
     }
 
     /// How long after `now_ms` the next entry comes up; `None` when there is none.
@@ -63,9 +110,12 @@ impl TimerWheel {
         Some(Duration::from_millis((tick * TICK_MS).saturating_sub(now_ms)))
     }
 
-    /// The first tick, from `next` on, that has entries.
+    /// The first tick that has entries: one that has come up, or from `next` on.
     fn next_tick(&self) -> Option<u64> {
-        if self.entries == 0 {
+        if self.due.1 != NONE {
+            return Some(self.due.0);
+        }
+        if self.scheduled == 0 {
             return None;
         }
         let first = self.next as usize % SLOTS;
@@ -97,10 +147,7 @@ mod tests {
     }
 
     fn expire_all(wheel: &mut TimerWheel, now_ms: u64) -> Vec<u32> {
-        std::iter::from_fn(|| wheel.expire(now_ms))
-            .flat_map(|(_, due)| due)
-            .map(|token| token.index)
-            .collect()
+        std::iter::from_fn(|| wheel.expire(now_ms)).map(|(_, token)| token.index).collect()
     }
 
     #[test]
@@ -131,6 +178,33 @@ mod tests {
         let mut wheel = TimerWheel::new(100_000);
         wheel.schedule(token(1), 5);
         assert_eq!(expire_all(&mut wheel, 100_000), [1]);
+    }
+
+    #[test]
+    fn what_is_scheduled_meanwhile_comes_up_later() {
+        let mut wheel = TimerWheel::new(0);
+        wheel.schedule(token(1), 100);
+        wheel.schedule(token(2), 100);
+        let (tick, first) = wheel.expire(1_000).unwrap();
+        let again = wheel.schedule(first, 0);
+        assert!(again > tick, "{again} {tick}");
+        assert_eq!(wheel.next_in(1_000), Some(Duration::ZERO));
+        let (_, second) = wheel.expire(1_000).unwrap();
+        assert_eq!(first.index + second.index, 3);
+        assert_eq!(expire_all(&mut wheel, 1_000), [first.index]);
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut wheel = TimerWheel::new(0);
+        for round in 0..100 {
+            for index in 0..10 {
+                wheel.schedule(token(index), round * 1_000 + u64::from(index) * 100);
+            }
+            assert_eq!(expire_all(&mut wheel, round * 1_000 + 900 + TICK_MS), (0..10).collect::<Vec<_>>());
+        }
+        assert_eq!(wheel.entries.len(), 10);
+        assert_eq!(wheel.next_in(0), None);
     }
 
     #[test]
