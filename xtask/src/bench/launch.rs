@@ -45,7 +45,7 @@ impl Launch {
         fs::create_dir_all(&directory)?;
         let mut place = Place { workspace, directory, address, path, scratch: None };
         let mut command = Command::new(programs.path(contestant.program)?);
-        place.complete(&mut command, contestant.program)?;
+        place.complete(&mut command, contestant)?;
         command.args(contestant.arguments);
         let Place { directory, scratch, .. } = place;
         let (log, database) = (directory.join("log"), BTreeSet::new());
@@ -100,11 +100,14 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Tells `program`, by `command`, where to listen and what to serve.
-    fn complete(&mut self, command: &mut Command, program: Program) -> anyhow::Result<()> {
+    /// Tells the contestant's program, by `command`, where to listen and what to serve.
+    fn complete(&mut self, command: &mut Command, contestant: &Contestant) -> anyhow::Result<()> {
         let (address, ip, port) =
             (self.address, self.address.ip().to_string(), self.address.port().to_string());
-        match program {
+        match contestant.program {
+            Program::Floor(_) if !contestant.arguments.is_empty() => {
+                command.arg(address.to_string());
+            }
             Program::Floor(name) => self.complete_floor(command.arg(address.to_string()), name)?,
             Program::Arena => {
                 command.arg("--listen").arg(address.to_string());

@@ -137,7 +137,7 @@ fn comparison(results: &Results) -> Option<String> {
     match bases.iter().collect::<Vec<_>>()[..] {
         [] => None,
         [base] => Some(format!("× is to the {} of the same round.", title_of(base)?)),
-        _ => Some("× is to the same server without the pool, in the same round.".to_owned()),
+        _ => Some("× is to the first row of the same server, in the same round.".to_owned()),
     }
 }
 

@@ -11,6 +11,15 @@ pub(in crate::bench) const SLEEPER: Contestant =
     peer("sleeper", "bare thread per connection", Program::Floor("floor-sleeper"));
 const FLOOR_PARSING: Contestant =
     peer("floor-parsing", "bare epoll loop, with httparse", Program::Floor("floor-parsing"));
+/// The same with so many loops, which share nothing that is written.
+pub(in crate::bench) const FLOOR_1_LOOP: Contestant = Contestant {
+    arguments: &["1"],
+    ..peer("floor-1-loop", "bare, with httparse, 1 loop", Program::Floor("floor-parsing"))
+};
+pub(in crate::bench) const FLOOR_8_LOOPS: Contestant = Contestant {
+    arguments: &["8"],
+    ..peer("floor-8-loops", "bare, with httparse, 8 loops", Program::Floor("floor-parsing"))
+};
 /// A program of one page, as small as its peers; the arena has everything that Tayet can do.
 pub(in crate::bench) const TAYET_HELLO: Contestant =
     peer("tayet-hello", "Tayet, example 01_hello", Program::Example { package: "tayet", name: "01_hello" });
@@ -115,7 +124,7 @@ fn loads() -> Vec<Scenario> {
             "Hello, 64 connections, 16 requests pipelined, by the number of loops",
             "/",
             Load { shape: Shape::Pipelined(16), ..kept_alive(64) },
-            beside(&[TAYET_1_LOOP, TAYET_2_LOOPS, TAYET_8_LOOPS]),
+            by_loops(),
         ),
         load("dispatched", "Hello through the pool, 64 connections", "/", kept_alive(64), dispatched()),
         load("sleep-10", "10 ms sleep, 10 connections", "/sleep/10", kept_alive(10), beside(SLEEPERS)),
@@ -152,6 +161,19 @@ fn greeters(contestants: &[Contestant]) -> Vec<Entry> {
     let more = [FLOOR_PARSING, TAYET_HELLO].map(|contestant| Entry { contestant, over: Some(FLOOR.key) });
     entries.splice(1..1, more);
     entries
+}
+
+/// Each compared with one loop of its kind.
+fn by_loops() -> Vec<Entry> {
+    [
+        (FLOOR_1_LOOP, None),
+        (FLOOR_8_LOOPS, Some(FLOOR_1_LOOP.key)),
+        (TAYET_1_LOOP, None),
+        (TAYET_2_LOOPS, Some(TAYET_1_LOOP.key)),
+        (TAYET_8_LOOPS, Some(TAYET_1_LOOP.key)),
+    ]
+    .map(|(contestant, over)| Entry { contestant, over })
+    .to_vec()
 }
 
 /// Each compared with the same server's handler where it need not be dispatched.
