@@ -13,7 +13,6 @@ use crate::channel::ChannelSettings;
 use crate::clock::Clock;
 use crate::counters::Shard;
 use crate::event_loop::Loop;
-use crate::flusher::Flusher;
 use crate::home::Home;
 use crate::mailbox::{Mailbox, Message};
 use crate::monitor::{self, Monitor};
@@ -251,7 +250,7 @@ pub(crate) fn share(
         pool: Pool::new(pool_size(config.execution, loops), limits.queue_capacity, idle_timeout)
             .with_bulkheads(bulkheads),
         monitor: Monitor::new(loops)?,
-        flusher: Flusher::default(),
+        flusher: CachePadded::default(),
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
         homes,
         stream_settings: Arc::new(ChannelSettings::of_events(&limits)),

@@ -71,7 +71,8 @@ pub(crate) enum Due {
     Event(Handling),
 }
 
-/// A loop.
+/// A loop. On cache lines of its own, since its thread writes here for each request.
+#[repr(align(128))]
 pub(crate) struct Loop {
     index: usize,
     pub(crate) shared: Arc<Shared>,

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
 use tayet_net::{AlarmClock, Moment, ThreadActivity};
 
 use crate::alarm::Alarm;
@@ -39,7 +40,8 @@ const MIN_CPU_NS: u64 = QUICK_COMPUTATION.as_nanos() as u64;
 /// What the monitor watches, a place for each loop.
 pub(crate) struct Monitor {
     posts: Box<[Watch]>,
-    alarm: Alarm,
+    /// Written once a millisecond by one of the loops, and so kept away from what all read for each request.
+    alarm: CachePadded<Alarm>,
     is_stopping: AtomicBool,
 }
 
@@ -68,7 +70,7 @@ impl Monitor {
     pub(crate) fn new(loops: usize) -> io::Result<Self> {
         Ok(Self {
             posts: (0..loops).map(|_| Watch::new()).collect(),
-            alarm: Alarm::new(AlarmClock::new()?),
+            alarm: CachePadded::new(Alarm::new(AlarmClock::new()?)),
             is_stopping: AtomicBool::new(false),
         })
     }
@@ -119,6 +121,12 @@ impl Monitor {
     #[cfg(all(test, not(loom)))]
     pub(crate) fn span(&self, index: usize) -> Span {
         Span::of(&self.posts[index])
+    }
+
+    /// Where one of the loops' threads writes for all.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn alarm_span(&self) -> Span {
+        Span::of(&self.alarm)
     }
 
     pub(crate) fn stop(&self) {

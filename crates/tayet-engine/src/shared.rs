@@ -32,7 +32,8 @@ pub(crate) struct Shared {
     pub(crate) open_connections: CachePadded<AtomicUsize>,
     pub(crate) pool: Pool,
     pub(crate) monitor: Monitor,
-    pub(crate) flusher: Flusher,
+    /// Locked as often as the monitor's alarm is put off.
+    pub(crate) flusher: CachePadded<Flusher>,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) homes: Vec<Arc<Home>>,
     /// What streams of events keep to.
@@ -130,9 +131,8 @@ mod tests {
 
     #[test]
     fn threads_lend_their_loops_away_on_lines_of_their_own() {
-        assert!(
-            align_of::<Slot<Loop>>() >= LINES_BYTES && align_of::<CachePadded<Mutex<()>>>() >= LINES_BYTES
-        );
+        let alignments = [align_of::<Slot<Loop>>(), align_of::<Loop>(), align_of::<CachePadded<Mutex<()>>>()];
+        assert!(alignments.iter().all(|alignment| *alignment >= LINES_BYTES), "{alignments:?}");
     }
 
     #[test]
@@ -143,7 +143,10 @@ mod tests {
         let mut all: Vec<_> = (0..LOOPS)
             .flat_map(|index| spans(&shared, index).into_iter().map(move |span| (span, index)))
             .collect();
-        all.push((Span::of(&shared.open_connections), LOOPS));
+        all.extend(drivers.iter().enumerate().map(|(index, driver)| (Span::of(&**driver), index)));
+        let written_by_all =
+            [Span::of(&shared.open_connections), Span::of(&shared.flusher), shared.monitor.alarm_span()];
+        all.extend(written_by_all.into_iter().map(|span| (span, LOOPS)));
         for (span, owner) in &all {
             assert!(span.begins_lines(), "of {owner}: {span:?}");
             let neighbour =
