@@ -30,8 +30,10 @@ pub struct TimerWheel {
     scheduled: usize,
     /// The first tick that has not come up.
     next: u64,
-    /// The last tick that has, and its chain, as far as it is not handed out yet.
-    due: (u64, u32),
+    /// The last tick that has.
+    due_tick: u64,
+    /// Its chain, as far as it is not handed out yet.
+    due: u32,
 }
 
 #[derive(Debug)]
@@ -51,7 +53,8 @@ impl TimerWheel {
             free: NONE,
             scheduled: 0,
             next: now_ms / TICK_MS,
-            due: (0, NONE),
+            due_tick: 0,
+            due: NONE,
         }
     }
 
@@ -68,15 +71,15 @@ impl TimerWheel {
     /// Takes an entry that is due at `now_ms` out, with its tick; `None` when there are no more. What is scheduled meanwhile
     /// comes up later.
     pub fn expire(&mut self, now_ms: u64) -> Option<(u64, Token)> {
-        if self.due.1 == NONE && !self.advance(now_ms / TICK_MS) {
+        if self.due == NONE && !self.advance(now_ms / TICK_MS) {
             return None;
         }
-        let (tick, index) = self.due;
+        let index = self.due;
         let entry = &mut self.entries[index as usize];
-        self.due.1 = std::mem::replace(&mut entry.next, self.free);
+        self.due = std::mem::replace(&mut entry.next, self.free);
         self.free = index;
         self.scheduled -= 1;
-        Some((tick, entry.token))
+        Some((self.due_tick, entry.token))
     }
 
     /// Has the next tick come up that has entries, if that is not after `now`.
@@ -88,7 +91,8 @@ impl TimerWheel {
         self.next = tick + 1;
         let slot = tick as usize % SLOTS;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
-        self.due = (tick, std::mem::replace(&mut self.slots[slot], NONE));
+        self.due_tick = tick;
+        self.due = std::mem::replace(&mut self.slots[slot], NONE);
         true
     }
 
@@ -112,8 +116,8 @@ impl TimerWheel {
 
     /// The first tick that has entries: one that has come up, or from `next` on.
     fn next_tick(&self) -> Option<u64> {
-        if self.due.1 != NONE {
-            return Some(self.due.0);
+        if self.due != NONE {
+            return Some(self.due_tick);
         }
         if self.scheduled == 0 {
             return None;

@@ -105,6 +105,7 @@ impl Place<'_> {
         let (address, ip, port) =
             (self.address, self.address.ip().to_string(), self.address.port().to_string());
         match contestant.program {
+            // Its arguments say how many loops it has.
             Program::Floor(_) if !contestant.arguments.is_empty() => {
                 command.arg(address.to_string());
             }
