@@ -1,4 +1,4 @@
-//! Writing reports: beside the build's files, and into the repository if they tell how fast something is.
+//! Writing reports: beside the build's files, and into the repository if they are whole and tell how fast something is.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,8 @@ pub(super) fn write(workspace: &Workspace, report: &Report) -> anyhow::Result<()
     let chart = chart::svg(report);
     let forms = [("json", Some(&json)), ("svg", chart.as_ref()), ("md", Some(&markdown))];
     write_forms(&workspace.path("target/bench"), report.family.name(), &forms)?;
-    if !report.settings.publishes {
+    if !report.settings.publishes(report.extent.is_partial()) {
+        println!("bench: {PAGE} stays as it is; --publish would put this there");
         return Ok(());
     }
     let stem = stem(report);

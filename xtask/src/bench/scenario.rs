@@ -258,7 +258,7 @@ mod tests {
                 repeats_when_disturbed: 0,
                 warms_up: false,
                 is_thorough: false,
-                publishes: false,
+                publishes_all: false,
             };
             (named(name).turns(&settings), named(name).load_duration(&settings).as_secs())
         };

@@ -46,7 +46,8 @@ pub(crate) struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..=2_000_000)
     )]
     million: Option<u32>,
-    /// Keeps the results in the repository even when rounds or seconds are few; what is short or partial is labelled so.
+    /// Keeps the results in the repository even when rounds or seconds are few, or they are a part of their page only; what is
+    /// short or partial is labelled so.
     #[arg(long)]
     publish: bool,
     /// Builds and installs all that takes part, and measures nothing.
@@ -68,9 +69,9 @@ pub(super) struct Settings {
     pub(super) warms_up: bool,
     /// Whether rounds and loads are as many and as long as it takes to tell how fast something is.
     pub(super) is_thorough: bool,
-    /// Whether the results are kept in the repository.
+    /// Whether the results are kept in the repository whatever they are.
     #[serde(skip)]
-    pub(super) publishes: bool,
+    pub(super) publishes_all: bool,
 }
 
 impl BenchArgs {
@@ -86,7 +87,7 @@ impl BenchArgs {
             repeats_when_disturbed: if self.quick { 0 } else { REPEATS_WHEN_DISTURBED },
             warms_up: !self.quick,
             is_thorough,
-            publishes: is_thorough || self.publish,
+            publishes_all: self.publish,
         }
     }
 
@@ -132,6 +133,12 @@ impl BenchArgs {
 impl Settings {
     pub(super) fn load_duration(&self) -> Duration {
         Duration::from_secs(self.load_seconds)
+    }
+
+    /// Whether results are kept in the repository: unasked, only those that tell how fast something is and leave nothing out,
+    /// since they take the place of the last ones.
+    pub(super) fn publishes(&self, is_partial: bool) -> bool {
+        self.publishes_all || (self.is_thorough && !is_partial)
     }
 }
 
@@ -200,15 +207,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_published_only_when_asked_for() {
-        for line in ["", "--only json --peers none", "--rounds 4 --seconds 5"] {
+    fn what_is_short_or_partial_is_published_only_when_asked_for() {
+        for line in ["", "--rounds 4 --seconds 5"] {
             let settings = args(line).settings();
-            assert!(settings.is_thorough && settings.publishes, "{line}");
+            assert!(settings.is_thorough && settings.publishes(false) && !settings.publishes(true), "{line}");
         }
         for line in ["--quick", "--rounds 2", "--seconds 1"] {
-            assert!(!args(line).settings().publishes, "{line}");
-            let settings = args(&format!("{line} --publish")).settings();
-            assert!(!settings.is_thorough && settings.publishes, "{line}");
+            let settings = args(line).settings();
+            assert!(!settings.is_thorough && !settings.publishes(false), "{line}");
+            assert!(args(&format!("{line} --publish")).settings().publishes(true), "{line}");
         }
     }
 
