@@ -1,5 +1,7 @@
 //! Indexes that an application declares.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use mongodb::bson::{Bson, Document};
@@ -7,7 +9,6 @@ use mongodb::options::IndexOptions;
 use mongodb::{Database, IndexModel};
 
 use crate::Result;
-use crate::mongo::Declared;
 
 /// An index, to be declared with [`Mongo::index`](crate::Mongo::index). Whatever else the driver's [`IndexModel`] can say may be
 /// declared, too.
@@ -79,18 +80,48 @@ impl From<Index> for IndexModel {
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
-/// Creates those that are not there yet.
-pub(crate) async fn create(database: Database, declared: Vec<Declared>) -> Result<()> {
-    for Declared { collection, index } in declared {
-        database.collection::<Bson>(&collection).create_index(index).await?;
-    }
-    Ok(())
+/// The indexes that an application declares.
+///
+/// How they are created is referred to from its default alone, so that a program that declares none does not have the driver's
+/// code for it, some 80 KB.
+#[derive(Clone)]
+pub(crate) struct DeclaredIndexes {
+    declared: Vec<(String, IndexModel)>,
+    create_in_the_end: fn(Self, Database) -> Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// The same, as often as it takes for the server to be there.
-pub(crate) async fn create_in_the_end(database: Database, declared: Vec<Declared>) {
+impl DeclaredIndexes {
+    /// Adds an index of this collection.
+    pub(crate) fn add(&mut self, collection: String, index: IndexModel) {
+        self.declared.push((collection, index));
+    }
+
+    /// Creates those that are not there yet.
+    pub(crate) async fn create(self, database: Database) -> Result<()> {
+        for (collection, index) in self.declared {
+            database.collection::<Bson>(&collection).create_index(index).await?;
+        }
+        Ok(())
+    }
+
+    /// The same, as often as it takes for the server to be there.
+    pub(crate) fn create_in_the_end(self, database: Database) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        (self.create_in_the_end)(self, database)
+    }
+}
+
+impl Default for DeclaredIndexes {
+    fn default() -> Self {
+        Self {
+            declared: Vec::new(),
+            create_in_the_end: |declared, database| Box::pin(create_in_the_end(declared, database)),
+        }
+    }
+}
+
+async fn create_in_the_end(declared: DeclaredIndexes, database: Database) {
     let mut pause = FIRST_RETRY;
-    while let Err(error) = create(database.clone(), declared.clone()).await {
+    while let Err(error) = declared.clone().create(database.clone()).await {
         if !error.blames_server() {
             tracing::error!("the declared indexes cannot be created: {error}");
             return;

@@ -1,7 +1,7 @@
 //! The handle that an application holds.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mongodb::IndexModel;
@@ -14,8 +14,9 @@ use crate::admission::{Admission, Ticket};
 use crate::call::Patience;
 use crate::config::connections_for;
 use crate::driver::Driver;
+use crate::indexes::DeclaredIndexes;
 use crate::stats::Stats;
-use crate::{Db, MongoConfig, MongoError, MongoErrorKind, Result, indexes};
+use crate::{Db, MongoConfig, MongoError, MongoErrorKind, Result};
 
 /// The database that an application uses where its URI names none, as other drivers have it.
 const DEFAULT_DATABASE: &str = "test";
@@ -55,17 +56,10 @@ struct Inner {
     database: Arc<str>,
     stats: Arc<Stats>,
     admission: Arc<Admission>,
-    indexes: Mutex<Vec<Declared>>,
+    declared: Mutex<Option<DeclaredIndexes>>,
     /// How many connections go with the server's execution model, once a request has told of it.
     following: OnceCell<u32>,
     driver: OnceCell<Driver>,
-}
-
-/// An index that a collection is to have.
-#[derive(Clone, Debug)]
-pub(crate) struct Declared {
-    pub(crate) collection: String,
-    pub(crate) index: IndexModel,
 }
 
 impl Mongo {
@@ -94,7 +88,7 @@ impl Mongo {
             uri,
             config,
             stats,
-            indexes: Mutex::default(),
+            declared: Mutex::default(),
             following: OnceCell::new(),
             driver: OnceCell::new(),
         })))
@@ -113,8 +107,7 @@ impl Mongo {
     /// ```
     #[must_use]
     pub fn index(self, collection: impl Into<String>, index: impl Into<IndexModel>) -> Self {
-        let declared = Declared { collection: collection.into(), index: index.into() };
-        self.0.indexes.lock().unwrap_or_else(PoisonError::into_inner).push(declared);
+        self.declared().get_or_insert_default().add(collection.into(), index.into());
         self
     }
 
@@ -124,9 +117,8 @@ impl Mongo {
     ///
     /// When there is no server, or an index cannot be, such as a unique one over what is not.
     pub fn create_indexes(&self) -> Result<()> {
-        let declared = self.0.indexes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let db = self.db();
-        db.run("index", move |context| indexes::create(context.database, declared))
+        let declared = self.declared().clone().unwrap_or_default();
+        self.db().run("index", move |context| declared.create(context.database))
     }
 
     /// Asks the server whether it is there.
@@ -188,6 +180,10 @@ impl Mongo {
         }
     }
 
+    fn declared(&self) -> MutexGuard<'_, Option<DeclaredIndexes>> {
+        self.0.declared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn connections(&self) -> u32 {
         let following = || self.0.following.get().copied().unwrap_or(crate::MAX_FOLLOWING_CONNECTIONS);
         self.0.config.max_connections.unwrap_or_else(following)
@@ -197,10 +193,9 @@ impl Mongo {
         self.0.driver.get_or_try_init(|| {
             let inner = &self.0;
             let driver = Driver::start(inner.uri.clone(), &inner.config, self.connections(), &inner.stats)?;
-            let declared = inner.indexes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if !declared.is_empty() {
+            if let Some(declared) = self.declared().clone() {
                 let database = driver.client().database(&inner.database);
-                driver.runtime().spawn(indexes::create_in_the_end(database, declared));
+                driver.runtime().spawn(declared.create_in_the_end(database));
             }
             Ok(driver)
         })
