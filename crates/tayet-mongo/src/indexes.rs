@@ -87,8 +87,10 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(crate) struct DeclaredIndexes {
     declared: Vec<(String, IndexModel)>,
-    create_in_the_end: fn(Self, Database) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+    create_in_the_end: fn(Self, Database) -> Creation,
 }
+
+type Creation = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl DeclaredIndexes {
     /// Adds an index of this collection.
@@ -105,7 +107,7 @@ impl DeclaredIndexes {
     }
 
     /// The same, as often as it takes for the server to be there.
-    pub(crate) fn create_in_the_end(self, database: Database) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    pub(crate) fn create_in_the_end(self, database: Database) -> Creation {
         (self.create_in_the_end)(self, database)
     }
 }
