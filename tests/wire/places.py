@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
@@ -90,6 +91,19 @@ class Bucket:
     def sent_parts(self) -> list[Path]:
         """The parts of multipart uploads that are under way."""
         return list(self._path.glob(".upload_id-*.part-*"))
+
+    def lose_metadata_of_ends(self) -> int:
+        """Leaves of ends only their bytes, as this server does when whoever sends one crashes. How many there were."""
+        workshop = self._path / BUCKET / PREFIX / ".uploads"
+        keys = [f"{PREFIX}/.uploads/{end.name}" for end in workshop.glob("*.part")]
+        for key in keys:
+            (self._path / f".bucket-{encoded(BUCKET)}.object-{encoded(key)}.metadata.json").unlink()
+        return len(keys)
+
+
+def encoded(name: str) -> str:
+    """As the server has it in the names of its files."""
+    return base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
 def running_bucket(path: Path) -> Iterator[Bucket]:

@@ -156,6 +156,20 @@ def test_killed_at_any_moment_it_goes_on_at_a_true_offset(bucket: Bucket) -> Non
     assert bucket.unfinished_bytes() == []
 
 
+def test_an_end_of_which_only_the_bytes_are_left_does_not_count(start: Start, bucket: Bucket) -> None:
+    server, length = start(), 2 * PART_BYTES + 5
+    location = create(server, length, Upload_Metadata="filename YQ==")
+    assert append(server, location, 0, content(length)[: PART_BYTES + 7]).status == 204
+    server.kill()
+    server.has_ended = True
+    assert bucket.lose_metadata_of_ends() == 1
+    server = start()
+    assert offset(server, location) == PART_BYTES
+    assert append(server, location, PART_BYTES, content(length)[PART_BYTES:]).status == 204
+    assert bucket.files() == {"a": content(length)}
+    assert bucket.unfinished_bytes() == []
+
+
 def test_a_bucket_that_goes_away_is_said_and_the_upload_goes_on(start: Start, bucket: Bucket) -> None:
     server, length, before = start(), 2 * PART_BYTES + 5, PART_BYTES + 7
     location = create(server, length, Upload_Metadata="filename YQ==")

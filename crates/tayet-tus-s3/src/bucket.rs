@@ -39,8 +39,9 @@ pub(crate) struct Part {
 /// What there is of a part that is not full yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// The part whose beginning it is, from 1.
-    pub(crate) part_number: usize,
+    /// The part whose beginning it is, from 1. `None`: the bucket has the bytes, but has lost what they are of, as one does that
+    /// stores the two one after the other, and gives up in between when whoever sent them has crashed.
+    pub(crate) part_number: Option<usize>,
     pub(crate) bytes: u64,
     pub(crate) last_modified: Option<SystemTime>,
 }
@@ -136,7 +137,6 @@ impl UploadBucket {
             let field = |name| answer.headers().get(name)?.to_str().ok();
             let part_number = field(PART_NUMBER).and_then(|text| text.parse().ok());
             let last_modified = field("last-modified").and_then(http_date);
-            let part_number = part_number.ok_or_else(|| garbled("an object has lost its metadata"))?;
             Ok(End { part_number, bytes: content_length(&answer)?, last_modified })
         };
         found(self.client.call(&Call::new(Method::Head, &self.end_key(id)), end))

@@ -103,7 +103,11 @@ impl BucketUpload {
         let Some(end) = self.store.bucket().find_end(self.record.upload.id)? else { return Ok(()) };
         self.end.is_saved = true;
         self.touch(end.last_modified);
-        if end.part_number == self.parts.len() + 1 {
+        if end.part_number.is_none() {
+            let id = self.record.upload.id;
+            tracing::warn!("the bucket has lost what the end of the upload {id} is of: its whole parts count");
+        }
+        if end.part_number == Some(self.parts.len() + 1) {
             self.end.bytes = end.bytes;
             self.end.saved_bytes = end.bytes;
         }
