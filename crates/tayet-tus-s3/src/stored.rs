@@ -105,7 +105,9 @@ impl BucketUpload {
         self.touch(end.last_modified);
         if end.part_number.is_none() {
             let id = self.record.upload.id;
-            tracing::warn!("the bucket has lost what the end of the upload {id} is of: its whole parts count");
+            tracing::warn!(
+                "the bucket has lost what the end of the upload {id} is of: its whole parts count"
+            );
         }
         if end.part_number == Some(self.parts.len() + 1) {
             self.end.bytes = end.bytes;
