@@ -38,6 +38,10 @@
 //! are announced are all but none: checksums, termination, expiration and concatenation work, the last without the bytes
 //! coming here when every part but the last has 5 MiB. There is no SHA-256 of what is finished.
 //!
+//! Which part an end is of stands in its metadata (`x-amz-meta-part-number`). A server that is not Amazon's may store an object
+//! without them when a crash comes in between. Such an end does not count, though its bytes may have been acknowledged: the
+//! offset goes back to the last whole part, the log has a warning, and the client sends the rest again.
+//!
 //! A crash just after a multipart upload was begun leaves one that nobody knows. A rule of the bucket that ends incomplete
 //! multipart uploads after some days removes it.
 
