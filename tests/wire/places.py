@@ -85,20 +85,23 @@ class Bucket:
 
     def unfinished_bytes(self) -> list[Path]:
         """What holds bytes of uploads that are not finished: ends, parts, and parts of concatenations."""
-        workshop = self._path / BUCKET / PREFIX / ".uploads"
-        return [*workshop.glob("*.part"), *workshop.glob("*.bytes"), *self.sent_parts()]
+        return [*self.ends(), *self._workshop().glob("*.bytes"), *self.sent_parts()]
+
+    def ends(self) -> list[Path]:
+        """What is too short to be a part."""
+        return list(self._workshop().glob("*.part"))
 
     def sent_parts(self) -> list[Path]:
         """The parts of multipart uploads that are under way."""
         return list(self._path.glob(".upload_id-*.part-*"))
 
-    def lose_metadata_of_ends(self) -> int:
-        """Leaves of ends only their bytes, as this server does when whoever sends one crashes. How many there were."""
-        workshop = self._path / BUCKET / PREFIX / ".uploads"
-        keys = [f"{PREFIX}/.uploads/{end.name}" for end in workshop.glob("*.part")]
-        for key in keys:
-            (self._path / f".bucket-{encoded(BUCKET)}.object-{encoded(key)}.metadata.json").unlink()
-        return len(keys)
+    def lose_metadata(self, path: Path) -> None:
+        """Leaves of an object only its bytes, as this server does when whoever sends one crashes."""
+        key = encoded(str(path.relative_to(self._path / BUCKET)))
+        (self._path / f".bucket-{encoded(BUCKET)}.object-{key}.metadata.json").unlink()
+
+    def _workshop(self) -> Path:
+        return self._path / BUCKET / PREFIX / ".uploads"
 
 
 def encoded(name: str) -> str:

@@ -56,6 +56,7 @@ def test_appends_need_not_be_parts(start: Start, bucket: Bucket) -> None:
     for begin, end in zip([0, *ends], ends):
         assert append(server, location, begin, content(length)[begin:end]).status == 204
         assert offset(server, location) == end
+        assert len(bucket.ends()) == (0 if end % PART_BYTES == 0 else 1)
     assert append(server, location, length, b"", Upload_Length=str(length)).status == 204
     assert bucket.files() == {"a": content(length)}
     assert bucket.unfinished_bytes() == []
@@ -110,10 +111,15 @@ def test_parts_with_a_wrong_checksum_are_written_over(start: Start, bucket: Buck
 
 
 def test_a_right_checksum_over_several_parts_counts(start: Start, bucket: Bucket) -> None:
-    server, length = start(), 2 * PART_BYTES + 5
+    server, length, before = start(), 2 * PART_BYTES + 5, 100
     location = create(server, length, Upload_Metadata="filename YQ==")
-    right = base64.b64encode(hashlib.sha1(content(length)).digest()).decode()
-    assert append(server, location, 0, content(length), Upload_Checksum=f"sha1 {right}").status == 204
+    assert append(server, location, 0, content(length)[:before]).status == 204
+    right = base64.b64encode(hashlib.sha1(content(length)[before:-1]).digest()).decode()
+    checked = append(server, location, before, content(length)[before:-1], Upload_Checksum=f"sha1 {right}")
+    assert checked.status == 204
+    assert offset(server, location) == length - 1
+    assert len(bucket.ends()) == 1
+    assert append(server, location, length - 1, content(length)[-1:]).status == 204
     assert bucket.files() == {"a": content(length)}
 
 
@@ -156,16 +162,36 @@ def test_killed_at_any_moment_it_goes_on_at_a_true_offset(bucket: Bucket) -> Non
     assert bucket.unfinished_bytes() == []
 
 
-def test_an_end_of_which_only_the_bytes_are_left_does_not_count(start: Start, bucket: Bucket) -> None:
-    server, length = start(), 2 * PART_BYTES + 5
+def test_an_end_of_which_only_the_bytes_are_left_counts(start: Start, bucket: Bucket) -> None:
+    server, length, before = start(), 2 * PART_BYTES + 5, PART_BYTES + 7
     location = create(server, length, Upload_Metadata="filename YQ==")
-    assert append(server, location, 0, content(length)[: PART_BYTES + 7]).status == 204
+    assert append(server, location, 0, content(length)[:before]).status == 204
     server.kill()
     server.has_ended = True
-    assert bucket.lose_metadata_of_ends() == 1
+    [end] = bucket.ends()
+    bucket.lose_metadata(end)
     server = start()
-    assert offset(server, location) == PART_BYTES
-    assert append(server, location, PART_BYTES, content(length)[PART_BYTES:]).status == 204
+    assert offset(server, location) == before
+    assert append(server, location, before, content(length)[before:]).status == 204
+    assert bucket.files() == {"a": content(length)}
+    assert bucket.unfinished_bytes() == []
+
+
+def test_an_end_that_outlives_its_part_does_not_count_and_is_removed(start: Start, bucket: Bucket) -> None:
+    """A crash may come between a part and the removal of what there was of it."""
+    server, length, before = start(), 2 * PART_BYTES + 5, PART_BYTES + 7
+    location = create(server, length, Upload_Metadata="filename YQ==")
+    assert append(server, location, 0, content(length)[:3]).status == 204
+    [outlived] = bucket.ends()
+    assert append(server, location, 3, content(length)[3:before]).status == 204
+    [end] = bucket.ends()
+    assert end != outlived
+    server.kill()
+    server.has_ended = True
+    outlived.write_bytes(content(length)[:3])
+    server = start()
+    assert offset(server, location) == before
+    assert append(server, location, before, content(length)[before:]).status == 204
     assert bucket.files() == {"a": content(length)}
     assert bucket.unfinished_bytes() == []
 

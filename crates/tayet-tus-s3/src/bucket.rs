@@ -17,8 +17,8 @@ use crate::xml::{
 
 /// Where what is not finished is. No upload's name begins with a dot.
 const WORKSHOP: &str = ".uploads/";
-/// The field that says which part an end is the beginning of.
-const PART_NUMBER: &str = "x-amz-meta-part-number";
+/// What the key of an end ends with.
+const END: &str = ".part";
 /// Most pages of a list, each with up to 1,000 entries.
 const MAX_LIST_PAGES: usize = 10_000;
 
@@ -39,9 +39,6 @@ pub(crate) struct Part {
 /// What there is of a part that is not full yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// The part whose beginning it is, from 1. `None`: the bucket has the bytes, but has lost what they are of, as one does that
-    /// stores the two one after the other, and gives up in between when whoever sent them has crashed.
-    pub(crate) part_number: Option<usize>,
     pub(crate) bytes: u64,
     pub(crate) last_modified: Option<SystemTime>,
 }
@@ -74,8 +71,9 @@ impl UploadBucket {
         format!("{}{WORKSHOP}{id}.json", self.prefix)
     }
 
-    fn end_key(&self, id: UploadId) -> String {
-        format!("{}{WORKSHOP}{id}.part", self.prefix)
+    /// The number is in the key, since not every bucket stores an object and its metadata at once.
+    fn end_key(&self, id: UploadId, part_number: usize) -> String {
+        format!("{}{WORKSHOP}{id}.{part_number}{END}", self.prefix)
     }
 }
 
@@ -117,56 +115,68 @@ impl UploadBucket {
         self.delete(&self.record_key(id))
     }
 
-    /// Keeps the beginning of a part.
+    /// Keeps the beginning of a part, whose number counts from 1.
     pub(crate) fn write_end(
         &self,
         id: UploadId,
         part_number: usize,
         bytes: &Gathered,
     ) -> Result<(), Failure> {
-        let key = self.end_key(id);
-        let call = Call::new(Method::Put, &key)
-            .header(PART_NUMBER, part_number.to_string())
-            .payload(bytes.payload());
-        self.client.command(&call)
+        self.put(&self.end_key(id, part_number), bytes.payload())
     }
 
     /// What there is of a part, without its bytes.
-    pub(crate) fn find_end(&self, id: UploadId) -> Result<Option<End>, Failure> {
+    pub(crate) fn find_end(&self, id: UploadId, part_number: usize) -> Result<Option<End>, Failure> {
         let end = |answer: Answer| {
-            let field = |name| answer.headers().get(name)?.to_str().ok();
-            let part_number = field(PART_NUMBER).and_then(|text| text.parse().ok());
-            let last_modified = field("last-modified").and_then(http_date);
-            Ok(End { part_number, bytes: content_length(&answer)?, last_modified })
+            let field = answer.headers().get("last-modified").and_then(|value| value.to_str().ok());
+            Ok(End { bytes: content_length(&answer)?, last_modified: field.and_then(http_date) })
         };
-        found(self.client.call(&Call::new(Method::Head, &self.end_key(id)), end))
+        found(self.client.call(&Call::new(Method::Head, &self.end_key(id, part_number)), end))
     }
 
     /// Reads what there is of a part.
-    pub(crate) fn read_end(&self, id: UploadId, into: &mut Gathered) -> Result<(), Failure> {
-        self.client.call(&Call::new(Method::Get, &self.end_key(id)), |answer| {
+    pub(crate) fn read_end(
+        &self,
+        id: UploadId,
+        part_number: usize,
+        into: &mut Gathered,
+    ) -> Result<(), Failure> {
+        self.client.call(&Call::new(Method::Get, &self.end_key(id, part_number)), |answer| {
             let expected = content_length(&answer)?;
             into.fill(&mut answer.into_body().as_reader())?;
             if into.bytes() == expected { Ok(()) } else { Err(garbled("an object is shorter than it says")) }
         })
     }
 
-    pub(crate) fn delete_end(&self, id: UploadId) -> Result<(), Failure> {
-        self.delete(&self.end_key(id))
+    pub(crate) fn delete_end(&self, id: UploadId, part_number: usize) -> Result<(), Failure> {
+        self.delete(&self.end_key(id, part_number))
+    }
+
+    /// Removes what there is of any part.
+    pub(crate) fn delete_ends(&self, id: UploadId) -> Result<(), Failure> {
+        let objects = self.objects(&format!("{}{WORKSHOP}{id}.", self.prefix))?;
+        let mut ends = objects.iter().filter(|object| object.key.ends_with(END));
+        ends.try_for_each(|end| self.delete(&end.key))
     }
 
     /// Everything in the workshop.
     pub(crate) fn workshop(&self) -> Result<Vec<WorkshopObject>, Failure> {
         let prefix = format!("{}{WORKSHOP}", self.prefix);
+        let objects = self.objects(&prefix)?.into_iter();
+        Ok(objects.filter_map(|object| workshop_object(&prefix, object)).collect())
+    }
+
+    /// Everything whose key begins so.
+    fn objects(&self, prefix: &str) -> Result<Vec<ListedObject>, Failure> {
         let mut objects = Vec::new();
         let mut token = None;
         for _ in 0..MAX_LIST_PAGES {
-            let mut call = Call::new(Method::Get, "").query("list-type", "2").query("prefix", &prefix);
+            let mut call = Call::new(Method::Get, "").query("list-type", "2").query("prefix", prefix);
             if let Some(token) = token {
                 call = call.query("continuation-token", token);
             }
             let page: ListBucketResult = self.client.call(&call, |answer| xml::parse(&drained(answer)?))?;
-            objects.extend(page.contents.into_iter().filter_map(|object| workshop_object(&prefix, object)));
+            objects.extend(page.contents);
             token = page.next_continuation_token.filter(|_| page.is_truncated);
             if token.is_none() {
                 return Ok(objects);

@@ -19,7 +19,7 @@
 //! | --- | --- |
 //! | `PREFIX/ID/NAME` | a finished upload, by the name that its client gave it; no other upload ever has this key |
 //! | `PREFIX/.uploads/ID.json` | what is known of an upload |
-//! | `PREFIX/.uploads/ID.part` | the end of an unfinished upload, as long as it is too short to be a part |
+//! | `PREFIX/.uploads/ID.N.part` | the end of an unfinished upload, as long as it is too short to be its part N |
 //! | `PREFIX/.uploads/ID.bytes` | a part of a concatenation (tus: `Upload-Concat: partial`) |
 //!
 //! The bytes of an upload are gathered in a nameless file of the local disk until they are a part of
@@ -37,10 +37,6 @@
 //! Uploads in ranges: a bucket takes nothing in the middle of a part. They are answered 501, and the tus extensions that
 //! are announced are all but none: checksums, termination, expiration and concatenation work, the last without the bytes
 //! coming here when every part but the last has 5 MiB. There is no SHA-256 of what is finished.
-//!
-//! Which part an end is of stands in its metadata (`x-amz-meta-part-number`). A server that is not Amazon's may store an object
-//! without them when a crash comes in between. Such an end does not count, though its bytes may have been acknowledged: the
-//! offset goes back to the last whole part, the log has a warning, and the client sends the rest again.
 //!
 //! A crash just after a multipart upload was begun leaves one that nobody knows. A rule of the bucket that ends incomplete
 //! multipart uploads after some days removes it.

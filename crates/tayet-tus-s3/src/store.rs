@@ -108,7 +108,7 @@ impl S3Store {
             return Err(failure.into());
         }
         self.bucket().delete(&key)?;
-        Ok(self.bucket().delete_end(record.upload.id)?)
+        Ok(self.bucket().delete_ends(record.upload.id)?)
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct BucketUpload {
     /// The parts that count, in their order.
     parts: Vec<Part>,
     end: End,
+    /// The bucket may have ends, of the next part or of those before.
+    may_have_ends: bool,
     /// Of which the checksum is still to be found right: what is behind this.
     verified: Option<Verified>,
     /// The parts that the bucket may have, wrong ones included.
@@ -38,8 +40,6 @@ struct End {
     bytes: u64,
     /// What the bucket has of it.
     saved_bytes: u64,
-    /// The bucket has some end, of this part or of one before.
-    is_saved: bool,
 }
 
 /// Where an upload was before bytes came whose checksum is to be found right.
@@ -58,8 +58,17 @@ impl BucketUpload {
     pub(crate) fn with_parts(store: S3Store, record: Record, parts: Vec<Part>) -> Self {
         let last_activity = SystemTime::now();
         let sent_parts = parts.len();
-        let end = End::default();
-        Self { store, record, parts, end, verified: None, sent_parts, is_assembled: false, last_activity }
+        Self {
+            store,
+            record,
+            parts,
+            end: End::default(),
+            may_have_ends: false,
+            verified: None,
+            sent_parts,
+            is_assembled: false,
+            last_activity,
+        }
     }
 
     /// Opens it as a crash may have left it.
@@ -69,6 +78,8 @@ impl BucketUpload {
         if let Some(finished) = &upload.record.finished {
             upload.last_activity = finished.at.into();
         } else {
+            // Among them one of a part that was sent just before a crash.
+            upload.may_have_ends = true;
             upload.find_parts()?;
         }
         if upload.record.finished.is_none() && !upload.is_assembled {
@@ -100,16 +111,9 @@ impl BucketUpload {
     }
 
     fn find_end(&mut self) -> Result<(), StoreError> {
-        let Some(end) = self.store.bucket().find_end(self.record.upload.id)? else { return Ok(()) };
-        self.end.is_saved = true;
-        self.touch(end.last_modified);
-        if end.part_number.is_none() {
-            let id = self.record.upload.id;
-            tracing::warn!(
-                "the bucket has lost what the end of the upload {id} is of: its whole parts count"
-            );
-        }
-        if end.part_number == Some(self.parts.len() + 1) {
+        let (id, number) = (self.record.upload.id, self.next_part());
+        if let Some(end) = self.store.bucket().find_end(id, number)? {
+            self.touch(end.last_modified);
             self.end.bytes = end.bytes;
             self.end.saved_bytes = end.bytes;
         }
@@ -124,6 +128,11 @@ impl BucketUpload {
         self.store.object_key(&self.record.upload)
     }
 
+    /// Its number, from 1.
+    fn next_part(&self) -> usize {
+        self.parts.len() + 1
+    }
+
     /// Of the first so many parts.
     fn bytes_of(&self, parts: usize) -> u64 {
         self.parts.iter().take(parts).map(|part| part.bytes).sum()
@@ -132,9 +141,10 @@ impl BucketUpload {
     /// What has come of the next part, here.
     fn gathered(&mut self) -> Result<&mut Gathered, StoreError> {
         if self.end.gathered.is_none() {
+            let number = self.next_part();
             let mut gathered = Gathered::new(self.store.workshop())?;
             if self.end.bytes > 0 {
-                self.store.bucket().read_end(self.record.upload.id, &mut gathered)?;
+                self.store.bucket().read_end(self.record.upload.id, number, &mut gathered)?;
                 if gathered.bytes() != self.end.bytes {
                     return Err(io::Error::new(
                         io::ErrorKind::InvalidData,
@@ -159,7 +169,7 @@ impl BucketUpload {
         if self.parts.len() == MAX_PARTS {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "an object has no more parts").into());
         }
-        let (key, number) = (self.key(), self.parts.len() + 1);
+        let (key, number) = (self.key(), self.next_part());
         let multipart = self.multipart(&key)?;
         if self.verified.is_some() && self.record.counted_parts.is_none() {
             self.count_parts(Some(self.parts.len()))?;
@@ -172,8 +182,22 @@ impl BucketUpload {
             self.count_parts((number < self.sent_parts).then_some(number))?;
         }
         self.parts.push(part);
+        let had_end = self.end.saved_bytes > 0;
         self.end.start_next();
+        // What is not verified may have to be taken back to it.
+        if had_end && self.verified.is_none() {
+            self.drop_end(number);
+        }
         Ok(())
+    }
+
+    /// Removes the end of a part that has been sent. It would never count again, but is as long as almost a part.
+    fn drop_end(&self, number: usize) {
+        if let Err(failure) = self.store.bucket().delete_end(self.record.upload.id, number) {
+            tracing::warn!(
+                "what a bucket had of a part that is sent stays until the upload is finished: {failure}"
+            );
+        }
     }
 
     /// The multipart upload, begun if there is none.
@@ -241,8 +265,8 @@ impl BucketUpload {
             at: UnixSeconds::now(),
         });
         self.store.write_record(&self.record).inspect_err(|_| self.record.finished = None)?;
-        if self.end.is_saved
-            && let Err(error) = self.store.bucket().delete_end(self.record.upload.id)
+        if self.may_have_ends
+            && let Err(error) = self.store.bucket().delete_ends(self.record.upload.id)
         {
             tracing::warn!("what is left of a finished upload stays until it is forgotten: {error}");
         }
@@ -259,7 +283,7 @@ impl BucketUpload {
 
 impl End {
     fn start_next(&mut self) {
-        *self = Self { gathered: self.gathered.take(), is_saved: self.is_saved, ..Self::default() };
+        *self = Self { gathered: self.gathered.take(), ..Self::default() };
         if let Some(gathered) = &mut self.gathered {
             gathered.truncate(0);
         }
@@ -337,14 +361,14 @@ impl StoredUpload for BucketUpload {
         if self.end.bytes == self.end.saved_bytes {
             return Ok(());
         }
-        let (id, number) = (self.record.upload.id, self.parts.len() + 1);
+        let (id, number) = (self.record.upload.id, self.next_part());
         let Some(gathered) = &self.end.gathered else { return Ok(()) };
+        self.may_have_ends = true;
         if let Err(failure) = self.store.bucket().write_end(id, number, gathered) {
             self.fall_back();
             return Err(failure.into());
         }
         self.end.saved_bytes = self.end.bytes;
-        self.end.is_saved = true;
         Ok(())
     }
 
@@ -375,6 +399,9 @@ impl Provisional for BucketUpload {
         if self.parts.len() > verified.parts {
             let counted = self.parts.len();
             self.count_parts((counted < self.sent_parts).then_some(counted))?;
+            if verified.end_bytes > 0 {
+                self.drop_end(verified.parts + 1);
+            }
         }
         self.verified = None;
         Ok(())
