@@ -20,7 +20,7 @@ use tayet_websocket::{CloseFrame, Codec, Message};
 use self::outbox::{Framing, Outbox, Written};
 use crate::fan_out::TopicWork;
 use crate::home::Home;
-use crate::mailbox::Message as Mail;
+use crate::mailbox::{Message as Mail, SessionMail};
 use crate::publication::Publication;
 use crate::sync::{Mutex, MutexGuard, lock, wait_timeout};
 use crate::web_socket::WebSocketHandler;
@@ -132,7 +132,7 @@ impl Channel {
     /// The loop learns of it by its mailbox, whose lock orders the flag before it.
     pub(crate) fn resume(&self) {
         if self.is_paused.swap(false, Ordering::Relaxed) {
-            self.home.mailbox.post(Mail::Resumed(self.token));
+            self.tell_loop(SessionMail::Resumed);
         }
     }
 
@@ -198,7 +198,7 @@ impl Channel {
     /// Closes from outside the loop, which is told so that it waits no longer than it may for the other end's answer.
     pub(crate) fn close(&self, frame: Option<&CloseFrame>) {
         if self.say_goodbye(frame) {
-            self.home.mailbox.post(Mail::Closing(self.token));
+            self.tell_loop(SessionMail::Closing);
         }
     }
 
@@ -251,8 +251,13 @@ impl Channel {
     }
 
     /// Tells the loop that the handler is done: now if the loop waits for that, else when it next looks.
-    pub(crate) fn tell_handled(&self, mail: Mail) {
+    pub(crate) fn tell_handled(&self, waited_ns: Option<u64>) {
+        let mail = Mail::Session(self.token, SessionMail::Handled { waited_ns });
         self.home.mailbox.post_unless(mail, || !self.awaited.load(Ordering::Relaxed));
+    }
+
+    fn tell_loop(&self, mail: SessionMail) {
+        self.home.mailbox.post(Mail::Session(self.token, mail));
     }
 
     fn may_block(&self) -> bool {
@@ -278,12 +283,12 @@ impl Channel {
             if self.settings.send_policy == SendPolicy::Drop {
                 self.home.dropped_messages.fetch_add(1, Ordering::Relaxed);
                 // The handler is to be told when there is room again, also if what fills the queue is sent at one go.
-                self.home.mailbox.post(Mail::Flush(self.token));
+                self.tell_loop(SessionMail::Flush);
                 return Err(SendError::QueueFull);
             }
             if may_block {
                 if outbox.hand_to_loop() {
-                    self.home.mailbox.post(Mail::Flush(self.token));
+                    self.tell_loop(SessionMail::Flush);
                 }
                 let pending_bytes = outbox.pending_bytes();
                 let room = outbox.room();
@@ -294,7 +299,7 @@ impl Channel {
                 }
             }
             outbox.end();
-            self.home.mailbox.post(Mail::Overflowed(self.token));
+            self.tell_loop(SessionMail::Overflowed);
             return Err(SendError::QueueFull);
         }
     }
@@ -317,7 +322,7 @@ impl Channel {
             Written::Sent { bytes } => self.note_pushed(bytes),
             Written::Begun { bytes } => {
                 self.note_pushed(bytes);
-                self.home.mailbox.post(Mail::Flush(self.token));
+                self.tell_loop(SessionMail::Flush);
             }
             Written::Broken => return Err(SendError::Closed),
         }

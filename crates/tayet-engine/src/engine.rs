@@ -1,8 +1,8 @@
 //! Starting and stopping: listeners, loops, threads.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -253,6 +253,7 @@ pub(crate) fn share(
         flusher: CachePadded::default(),
         shards: (0..loops).map(|_| Arc::new(Shard::new(routes.len()))).collect(),
         homes,
+        session_work: OnceLock::new(),
         stream_settings: Arc::new(ChannelSettings::of_events(&limits)),
         service,
         routes,

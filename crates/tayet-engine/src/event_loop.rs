@@ -268,7 +268,7 @@ impl Loop {
             } else if let Some(completion) = self.driver.next() {
                 self.complete(completion);
             } else if self.topics.has_work() {
-                self.work_on_topics();
+                self.shared.sessions().work_on_topics(self);
             } else if !self.turn() {
                 return Step::Stopped;
             }
@@ -287,7 +287,7 @@ impl Loop {
         } else if let Some(job) = self.rejected.pop() {
             self.overflow(job);
         } else if let Some(token) = self.ready.pop_front() {
-            self.take_up_session(token);
+            self.shared.sessions().take_up(self, token);
         }
     }
 
@@ -469,8 +469,8 @@ impl Loop {
     #[inline(never)]
     fn ended(&mut self, token: Token) {
         self.send_held_of(token);
-        if self.connections.session(token).is_some() {
-            self.session_ended(token);
+        if let Some(sessions) = self.sessions_of(token) {
+            sessions.ended(self, token);
             return;
         }
         let Some(connection) = self.connections.get(token) else { return };
@@ -514,11 +514,7 @@ impl Loop {
             }
             Message::BodyWanted(token) => self.body_wanted(token),
             Message::BodyReturned { token, exchange, bytes } => self.body_returned(token, exchange, bytes),
-            Message::Handled { token, waited_ns } => self.session_handled(token, waited_ns),
-            Message::Resumed(token) => self.resume_session(token),
-            Message::Flush(token) => self.flush_session(token),
-            Message::Closing(token) => self.session_closing(token),
-            Message::Overflowed(token) => self.close_session(token, Some(WebSocketError::QueueFull)),
+            Message::Session(token, mail) => self.shared.sessions().receive(self, token, mail),
             Message::Topic(work) => self.topics.push(work),
             Message::Accepted { listener, address, socket } => {
                 self.home.coming_connections.fetch_sub(1, Ordering::Relaxed);
@@ -554,7 +550,9 @@ impl Loop {
             return;
         }
         for token in self.connections.tokens() {
-            self.dismiss_session(token);
+            if let Some(sessions) = self.sessions_of(token) {
+                sessions.dismiss(self, token);
+            }
             let Some(connection) = self.connections.get(token) else { continue };
             if connection.is_idle() {
                 self.close(token);
@@ -666,8 +664,8 @@ impl Loop {
             return;
         };
         self.shard.sent_bytes.add(count as u64);
-        if self.connections.session(token).is_some() {
-            self.session_sent(token, outgoing, count);
+        if let Some(sessions) = self.sessions_of(token) {
+            sessions.sent(self, token, outgoing, count);
             return;
         }
         let Some(connection) = self.connections.get(token) else { return };
@@ -737,8 +735,8 @@ impl Loop {
             let deadline_ms = timing.deadline_ms;
             if deadline_ms > self.now_ms {
                 self.set_deadline(token, deadline_ms);
-            } else if self.connections.session(token).is_some() {
-                self.session_deadline_passed(token);
+            } else if let Some(sessions) = self.sessions_of(token) {
+                sessions.deadline_passed(self, token);
             } else {
                 self.deadline_passed(token);
             }
@@ -747,7 +745,9 @@ impl Loop {
 
     /// Lets a connection go, at once.
     pub(crate) fn close(&mut self, token: Token) {
-        self.close_session(token, Some(WebSocketError::Disconnected));
+        if let Some(sessions) = self.sessions_of(token) {
+            sessions.close(self, token, WebSocketError::Disconnected);
+        }
         let Some(connection) = self.connections.remove(token) else { return };
         if self.current.as_ref().is_some_and(|current| current.token == token) {
             self.current = None;

@@ -33,7 +33,9 @@ impl Loop {
         }
         self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
-            self.begin_session_input(token, length);
+            if let Some(sessions) = self.sessions_of(token) {
+                sessions.begin_input(self, token, length);
+            }
             return;
         };
         if connection.backlog.is_empty() {
@@ -95,8 +97,8 @@ impl Loop {
     /// Reads for a session, or for nobody any more.
     #[inline(never)]
     fn read_no_request(&mut self, token: Token) -> Progress {
-        if self.connections.session(token).is_some() {
-            return self.read_session(token);
+        if let Some(sessions) = self.sessions_of(token) {
+            return sessions.read(self, token);
         }
         self.current = None;
         Progress::Done
@@ -156,8 +158,8 @@ impl Loop {
     /// Leaves a session, or a connection that has gone.
     #[inline(never)]
     fn leave_other(&mut self, current: Current) {
-        if self.connections.session(current.token).is_some() {
-            self.leave_session(current);
+        if let Some(sessions) = self.sessions_of(current.token) {
+            sessions.leave(self, current);
         } else {
             self.clear_out();
         }

@@ -30,22 +30,29 @@ pub(crate) enum Message {
     BodyWanted(Token),
     /// A handler that received its request's body itself is done with that, and how much it took.
     BodyReturned { token: Token, exchange: u32, bytes: u64 },
-    /// A session's handler is done; how long its call waited for a worker, if it did.
-    Handled { token: Token, waited_ns: Option<u64> },
-    /// A session's handler takes messages again.
-    Resumed(Token),
-    /// More is to be sent on a session than the kernel has taken.
-    Flush(Token),
-    /// Somebody has said goodbye on a session.
-    Closing(Token),
-    /// More waits to be sent on a session than may.
-    Overflowed(Token),
+    /// Something about a session.
+    Session(Token, SessionMail),
     /// A session joins or leaves a topic, or something is published to one.
     Topic(TopicWork),
     /// A connection that another loop has accepted, and by which listener.
     Accepted { listener: usize, address: PeerAddress, socket: OwnedFd },
     /// The server stops: no new connections, and the old ones end with the answer that they wait for.
     Drain,
+}
+
+/// What a loop is told about a session.
+#[derive(Debug)]
+pub(crate) enum SessionMail {
+    /// Its handler is done; how long its call waited for a worker, if it did.
+    Handled { waited_ns: Option<u64> },
+    /// Its handler takes messages again.
+    Resumed,
+    /// More is to be sent than the kernel has taken.
+    Flush,
+    /// Somebody has said goodbye.
+    Closing,
+    /// More waits to be sent than may.
+    Overflowed,
 }
 
 /// What the loop counts of an answer that it has not given itself.

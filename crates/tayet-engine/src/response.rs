@@ -78,7 +78,7 @@ impl Response {
     /// Begins a WebSocket: 101, without the fields of the handshake (`Sec-WebSocket-Accept` and so on), which are the
     /// caller's to add. A deferred answer cannot begin one.
     pub fn web_socket(handler: Arc<dyn WebSocketHandler>, options: WebSocketOptions) -> Self {
-        let opening = Box::new(Opening::WebSocket { handler, options });
+        let opening = Box::new(Opening::web_socket(handler, options));
         Self::new(Body(Kind::Session(opening)))
             .with_status(StatusCode::SWITCHING_PROTOCOLS)
             .with_header(header::UPGRADE, "websocket")
@@ -87,7 +87,8 @@ impl Response {
     /// Begins a stream of server-sent events; `open` is called with it, and may run for as long as it likes. A client that
     /// goes is noticed: [`EventStream::send`] is then an error.
     pub fn events(open: impl FnOnce(EventStream, &Request) + Send + 'static) -> Self {
-        Self::new(Body(Kind::Session(Box::new(Opening::Events { open: Box::new(open) }))))
+        let opening = Box::new(Opening::events(Box::new(open)));
+        Self::new(Body(Kind::Session(opening)))
             .with_content_type(HeaderValue::from_static("text/event-stream"))
             .with_header(header::CACHE_CONTROL, "no-store")
     }

@@ -8,6 +8,7 @@ mod calls;
 mod end;
 mod input;
 mod output;
+mod work;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tayet_websocket::{CloseFrame, Failure, Receiver};
 
+pub(crate) use self::work::{SESSIONS, SessionWork};
 use crate::channel::Channel;
 use crate::connection::Timing;
 use crate::handling::SocketEvent;

@@ -1,7 +1,7 @@
 //! What all threads of an engine share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
@@ -14,6 +14,7 @@ use crate::monitor::Monitor;
 use crate::pool::Pool;
 use crate::route_class::RouteClass;
 use crate::route_classes::RouteClasses;
+use crate::session::SessionWork;
 use crate::sync::{Condvar, Mutex, lock};
 use crate::turn::TurnTakers;
 use crate::turn_queue::TurnQueue;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) flusher: CachePadded<Flusher>,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) homes: Vec<Arc<Home>>,
+    /// Who does the work of sessions, once one has begun.
+    pub(crate) session_work: OnceLock<&'static dyn SessionWork>,
     /// What streams of events keep to.
     pub(crate) stream_settings: Arc<ChannelSettings>,
     pub(crate) takeovers: AtomicU64,
@@ -77,6 +80,15 @@ impl Shared {
             Some(last) if **last == settings => Arc::clone(last),
             _ => Arc::clone(last.insert(Arc::new(settings))),
         }
+    }
+
+    /// Who does the work of sessions.
+    ///
+    /// # Panics
+    ///
+    /// When none has begun.
+    pub(crate) fn sessions(&self) -> &'static dyn SessionWork {
+        *self.session_work.get().expect("a session is begun by an answer that knows")
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {

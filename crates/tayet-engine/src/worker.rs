@@ -263,13 +263,14 @@ impl Worker {
                     the_loop.answered(request, response);
                 }
                 Step::Call(Due::Event(mut handling)) => {
-                    let ((), back) = lend(lender, the_loop, || handling.run(&self.shared));
+                    let ((), back) =
+                        lend(lender, the_loop, || self.shared.sessions().call(&mut handling, &self.shared));
                     let Some(back) = back else {
                         handled_late(&handling);
                         return;
                     };
                     the_loop = back;
-                    the_loop.handled(handling);
+                    self.shared.sessions().handled(&mut the_loop, handling);
                 }
                 Step::Stopped => {
                     self.shared.pool.leave_loop();
@@ -404,12 +405,12 @@ impl Worker {
         let waited_ns = started.ns_since(queued_at);
         for event in events {
             trial::begin(class.begins_dispatched(started.as_ms()));
-            Handling { channel: Arc::clone(&channel), event }.run(&self.shared);
+            self.shared.sessions().call(&mut Handling { channel: Arc::clone(&channel), event }, &self.shared);
             let now = self.shared.clock.now();
             class.ran_dispatched(trial::end(now.since(started)), now.as_ms());
             started = now;
         }
-        channel.tell_handled(Message::Handled { token: channel.token, waited_ns: Some(waited_ns) });
+        channel.tell_handled(Some(waited_ns));
     }
 }
 
@@ -512,8 +513,7 @@ pub(crate) fn answer_late(request: Box<Request>, response: Response) {
 
 /// A socket's handler that lost its loop is done.
 pub(crate) fn handled_late(handling: &Handling) {
-    let token = handling.channel.token;
-    handling.channel.tell_handled(Message::Handled { token, waited_ns: None });
+    handling.channel.tell_handled(None);
 }
 
 impl Shared {

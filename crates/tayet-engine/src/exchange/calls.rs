@@ -99,7 +99,7 @@ impl Loop {
         }
         if response.body().is_session() && !is_deferred {
             let response = std::mem::take(response);
-            self.open_session(token, exchange, Answer { response, request: Some(request) });
+            self.begin_session(token, exchange, Answer { response, request: Some(request) });
             return;
         }
         if let (Some(peer), Some(connection)) = (request.retire(), self.connections.get(token)) {

@@ -6,6 +6,7 @@ use tayet_net::{Moment, Token};
 
 use crate::Response;
 use crate::answer::{Asked, Encoded, encode};
+use crate::body::Kind;
 use crate::connection::{AfterSend, Answer, Phase};
 use crate::download::Download;
 use crate::event_loop::{Loop, Sending};
@@ -29,9 +30,17 @@ impl Loop {
             self.out.head.append(&mut request.take_held_interims());
         }
         if answer.response.body().is_session() {
-            self.open_session(token, exchange, *answer);
+            self.begin_session(token, exchange, *answer);
         } else {
             self.give_answer(token, exchange, *answer);
+        }
+    }
+
+    /// An answer begins a session, and brings along who does the work of all of them.
+    pub(crate) fn begin_session(&mut self, token: Token, exchange: u32, answer: Answer) {
+        if let Kind::Session(opening) = &answer.response.body().0 {
+            let sessions = *self.shared.session_work.get_or_init(|| opening.work);
+            sessions.open(self, token, exchange, answer);
         }
     }
 

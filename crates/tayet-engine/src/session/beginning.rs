@@ -14,12 +14,12 @@ use crate::channel::outbox::{Framing, Outbox};
 use crate::connection::Answer;
 use crate::event_loop::{Current, Loop};
 use crate::handling::SocketEvent;
-use crate::opening::Opening;
+use crate::opening::{Opening, OpeningKind};
 use crate::{Request, Response, RouteId, problem};
 
 impl Loop {
     /// A handler's answer begins a session: sends its head, and goes on in the session's terms.
-    pub(crate) fn open_session(&mut self, token: Token, exchange: u32, answer: Answer) {
+    pub(super) fn open_session(&mut self, token: Token, exchange: u32, answer: Answer) {
         let Answer { mut response, request } = answer;
         let Some(connection) = self.connections.get(token) else { return };
         let Some(busy) = connection.busy(exchange) else { return };
@@ -32,12 +32,12 @@ impl Loop {
         let asked = Asked { keep_alive: response.status() == StatusCode::SWITCHING_PROTOCOLS, ..asked };
         let encoded = encode(&mut response, asked, self.date.at(self.now), &mut self.out.head);
         let Kind::Session(opening) = std::mem::take(&mut response.body_mut().0) else { return };
-        let framing = match &*opening {
-            Opening::WebSocket { options, .. } => {
+        let framing = match &opening.kind {
+            OpeningKind::WebSocket { options, .. } => {
                 Framing::WebSocket(Sender::new(Role::Server, options.deflate))
             }
-            Opening::Events { .. } if encoded.is_chunked() => Framing::Chunked,
-            Opening::Events { .. } => Framing::UntilClose,
+            OpeningKind::Events { .. } if encoded.is_chunked() => Framing::Chunked,
+            OpeningKind::Events { .. } => Framing::UntilClose,
         };
         let Some(socket) = request.peer().socket().cloned() else { return };
         let outbox = Outbox::corked(socket, framing, std::mem::take(&mut self.out.head));
@@ -57,13 +57,13 @@ impl Loop {
     ) -> Session {
         let remote = request.remote_addr();
         let home = Arc::clone(&self.home);
-        let (receiver, settings, handler, event) = match opening {
-            Opening::WebSocket { handler, options } => {
+        let (receiver, settings, handler, event) = match opening.kind {
+            OpeningKind::WebSocket { handler, options } => {
                 let receiver = Receiver::new(Role::Server, options.deflate);
                 let settings = self.shared.channel_settings(route, &options);
                 (Some(receiver), settings, Some(handler), SocketEvent::Open(request))
             }
-            Opening::Events { open } => {
+            OpeningKind::Events { open } => {
                 let settings = Arc::clone(&self.shared.stream_settings);
                 (None, settings, None, SocketEvent::OpenStream(open, request))
             }
@@ -96,7 +96,7 @@ impl Loop {
     /// A session cannot begin here: the answer was deferred, or the method is HEAD.
     fn answer_without_session(&mut self, token: Token, exchange: u32, mut response: Response) {
         let body = std::mem::take(response.body_mut());
-        if matches!(body.0, Kind::Session(ref opening) if matches!(**opening, Opening::WebSocket { .. })) {
+        if matches!(&body.0, Kind::Session(opening) if opening.is_web_socket()) {
             tracing::error!("a deferred answer cannot begin a WebSocket");
             response = problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", None);
         }

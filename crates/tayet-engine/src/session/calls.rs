@@ -39,7 +39,7 @@ impl Loop {
     }
 
     /// A session's handler has been called elsewhere.
-    pub(crate) fn session_handled(&mut self, token: Token, waited_ns: Option<u64>) {
+    pub(super) fn session_handled(&mut self, token: Token, waited_ns: Option<u64>) {
         if let Some(waited_ns) = waited_ns {
             self.shard.queue_wait.record(waited_ns);
         }
@@ -49,14 +49,14 @@ impl Loop {
     }
 
     /// A session's handler takes messages again; if it is busy, it goes on when it is done.
-    pub(crate) fn resume_session(&mut self, token: Token) {
+    pub(super) fn resume_session(&mut self, token: Token) {
         if self.connections.session(token).is_some_and(|session| session.may_call()) {
             self.take_up_session(token);
         }
     }
 
     /// Goes on with a session: there is something for its handler, or its input may be looked at again.
-    pub(crate) fn take_up_session(&mut self, token: Token) {
+    pub(super) fn take_up_session(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         session.channel.set_awaited(false);
         let backlog = session.take_backlog();
@@ -71,7 +71,7 @@ impl Loop {
     }
 
     /// Leaves the current session: keeps what could not be looked at yet, sends what has gathered.
-    pub(crate) fn leave_session(&mut self, current: Current) {
+    pub(super) fn leave_session(&mut self, current: Current) {
         let token = current.token;
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return };

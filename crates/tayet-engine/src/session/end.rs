@@ -11,7 +11,7 @@ use crate::{Closed, WebSocketError};
 
 impl Loop {
     /// Somebody has said goodbye on it.
-    pub(crate) fn session_closing(&mut self, token: Token) {
+    pub(super) fn session_closing(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         if session.stage != Stage::Open {
             return;
@@ -26,7 +26,7 @@ impl Loop {
     }
 
     /// The server stops.
-    pub(crate) fn dismiss_session(&mut self, token: Token) {
+    pub(super) fn dismiss_session(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         let channel = Arc::clone(&session.channel);
         channel.say_goodbye(Some(&CloseFrame::new(CloseCode::GOING_AWAY, "the server is shutting down")));
@@ -34,7 +34,7 @@ impl Loop {
     }
 
     /// A session's deadline has come.
-    pub(crate) fn session_deadline_passed(&mut self, token: Token) {
+    pub(super) fn session_deadline_passed(&mut self, token: Token) {
         let now_ms = self.now_ms;
         let Some(session) = self.connections.session(token) else { return };
         let stall_timeout_ms = session.channel.settings.write_stall_timeout_ms;
@@ -50,7 +50,7 @@ impl Loop {
     }
 
     /// Closes the connection at once; its handler is told.
-    pub(crate) fn close_session(&mut self, token: Token, error: Option<WebSocketError>) {
+    pub(super) fn close_session(&mut self, token: Token, error: Option<WebSocketError>) {
         let Some(session) = self.connections.session(token) else { return };
         if session.stage == Stage::Gone {
             return;

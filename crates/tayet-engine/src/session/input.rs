@@ -11,7 +11,7 @@ use crate::{Closed, WebSocketError};
 
 impl Loop {
     /// Bytes came for a session.
-    pub(crate) fn begin_session_input(&mut self, token: Token, length: usize) {
+    pub(super) fn begin_session_input(&mut self, token: Token, length: usize) {
         let Some(session) = self.connections.session(token) else { return };
         if session.has_backlog() {
             session.waiting().backlog.extend_from_slice(self.driver.received());
@@ -22,7 +22,7 @@ impl Loop {
     }
 
     /// Takes the next step with the current session: an event for its handler, or something of its input.
-    pub(crate) fn read_session(&mut self, token: Token) -> Progress {
+    pub(super) fn read_session(&mut self, token: Token) -> Progress {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
         let Some(session) = self.connections.session(token) else { return Progress::Done };
         if session.may_call() {
@@ -49,7 +49,7 @@ impl Loop {
     }
 
     /// The peer has ended its sending direction.
-    pub(crate) fn session_ended(&mut self, token: Token) {
+    pub(super) fn session_ended(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         session.has_ended = true;
         if !session.has_backlog() {

@@ -10,7 +10,7 @@ use crate::handling::SocketEvent;
 
 impl Loop {
     /// The loop is to send what waits.
-    pub(crate) fn flush_session(&mut self, token: Token) {
+    pub(super) fn flush_session(&mut self, token: Token) {
         let Some(session) = self.connections.session(token) else { return };
         if session.stalled_since_ms().is_some() {
             return;
@@ -24,7 +24,7 @@ impl Loop {
     }
 
     /// Some of what was waiting to be sent has been.
-    pub(crate) fn session_sent(&mut self, token: Token, mut outgoing: Outgoing, count: usize) {
+    pub(super) fn session_sent(&mut self, token: Token, mut outgoing: Outgoing, count: usize) {
         let Some(session) = self.connections.session(token) else { return };
         session.channel.outbox().note_sent(count);
         session.waiting().stalled_since_ms = None;
