@@ -18,11 +18,11 @@ use tayet_net::{
 };
 use tayet_websocket::Codec;
 
+use crate::channel::Channel;
 use crate::clock::DateCache;
 use crate::connection::{AfterSend, Connection, Phase, Table};
 use crate::counters::Shard;
 use crate::fan_out::LocalTopics;
-use crate::handling::Handling;
 use crate::held::HeldAnswers;
 use crate::home::Home;
 use crate::mailbox::Message;
@@ -30,6 +30,7 @@ use crate::peer::Peer;
 use crate::request_body::BodyError;
 use crate::route_class::{Overrun, RouteClass};
 use crate::shared::Shared;
+use crate::socket_event::SocketEvent;
 use crate::worker::{self, Job};
 use crate::{ExecutionModel, Request, WebSocketError};
 
@@ -68,7 +69,7 @@ pub(crate) enum Due {
     /// A request's handler; [`Loop::answered`] follows.
     Request(Box<Request>),
     /// A socket's handler; [`Loop::handled`] follows.
-    Event(Handling),
+    Event { channel: Arc<Channel>, event: SocketEvent },
 }
 
 /// A loop. On cache lines of its own, since its thread writes here for each request.

@@ -33,7 +33,7 @@ impl Loop {
         }
         self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
-            if let Some(sessions) = self.sessions_of(token) {
+            if let Some(sessions) = self.shared.session_work() {
                 sessions.begin_input(self, token, length);
             }
             return;
@@ -97,11 +97,11 @@ impl Loop {
     /// Reads for a session, or for nobody any more.
     #[inline(never)]
     fn read_no_request(&mut self, token: Token) -> Progress {
-        if let Some(sessions) = self.sessions_of(token) {
-            return sessions.read(self, token);
-        }
-        self.current = None;
-        Progress::Done
+        let progress = self.shared.session_work().and_then(|sessions| sessions.read(self, token));
+        progress.unwrap_or_else(|| {
+            self.current = None;
+            Progress::Done
+        })
     }
 
     /// The connection is free: takes up what came meanwhile.
@@ -120,12 +120,15 @@ impl Loop {
 
     /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
-        let Some(current) = self.current.take() else { return };
+        let Some(current) = &self.current else { return };
         let (token, took_ns) = (current.token, current.took_ns);
-        match self.connections.get(token) {
-            Some(_) if current.left() == 0 => drop(current),
-            Some(_) => self.keep_rest(current),
-            None => return self.leave_other(current),
+        if self.connections.get(token).is_none() {
+            return self.leave_other(token);
+        }
+        if current.left() == 0 {
+            self.current = None;
+        } else {
+            self.keep_rest();
         }
         if !self.hold(token, took_ns) && self.flush(token) == Sending::Failed {
             return;
@@ -141,7 +144,8 @@ impl Loop {
 
     /// Keeps what is left of a connection's input.
     #[inline(never)]
-    fn keep_rest(&mut self, current: Current) {
+    fn keep_rest(&mut self) {
+        let Some(current) = self.current.take() else { return };
         let Some(connection) = self.connections.get(current.token) else { return };
         if matches!(connection.phase, Phase::Linger { .. }) {
             return;
@@ -157,10 +161,9 @@ impl Loop {
 
     /// Leaves a session, or a connection that has gone.
     #[inline(never)]
-    fn leave_other(&mut self, current: Current) {
-        if let Some(sessions) = self.sessions_of(current.token) {
-            sessions.leave(self, current);
-        } else {
+    fn leave_other(&mut self, token: Token) {
+        if !self.shared.session_work().is_some_and(|sessions| sessions.leave(self, token)) {
+            self.current = None;
             self.clear_out();
         }
     }

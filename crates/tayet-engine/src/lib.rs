@@ -30,7 +30,6 @@ mod execution;
 mod fan_out;
 mod flusher;
 mod frugal;
-mod handling;
 mod held;
 mod home;
 mod interim;
@@ -67,6 +66,7 @@ mod shared;
 #[cfg(all(test, not(loom)))]
 mod simulation;
 mod slot;
+mod socket_event;
 #[cfg(all(test, not(loom)))]
 mod span;
 mod streaming;

@@ -19,7 +19,7 @@ use tayet_websocket::{CloseFrame, Failure, Receiver};
 pub(crate) use self::work::{SESSIONS, SessionWork};
 use crate::channel::Channel;
 use crate::connection::Timing;
-use crate::handling::SocketEvent;
+use crate::socket_event::SocketEvent;
 use crate::{Closed, RouteId, WebSocketError};
 
 /// What an event that waits is counted as, beside its payload.

@@ -88,7 +88,12 @@ impl Shared {
     ///
     /// When none has begun.
     pub(crate) fn sessions(&self) -> &'static dyn SessionWork {
-        *self.session_work.get().expect("a session is begun by an answer that knows")
+        self.session_work().expect("a session is begun by an answer that knows")
+    }
+
+    /// Who does the work of sessions, if one has begun.
+    pub(crate) fn session_work(&self) -> Option<&'static dyn SessionWork> {
+        self.session_work.get().copied()
     }
 
     pub(crate) fn is_shutting_down(&self) -> bool {

@@ -21,7 +21,6 @@ use crate::clock::DateCache;
 use crate::connection::Answer;
 use crate::download::Download;
 use crate::event_loop::{Due, Loop, Step};
-use crate::handling::{Handling, SocketEvent};
 use crate::interim::InterimPath;
 use crate::mailbox::{Message, Outcome, Record};
 use crate::monitor::Driving;
@@ -31,6 +30,7 @@ use crate::route_class::RouteClass;
 use crate::seat::Seat;
 use crate::shared::Shared;
 use crate::slot::Slot;
+use crate::socket_event::SocketEvent;
 use crate::sync::{Mutex, lock};
 use crate::turn::TurnPlace;
 use crate::turn_queue::Precedence;
@@ -262,15 +262,15 @@ impl Worker {
                     the_loop = back;
                     the_loop.answered(request, response);
                 }
-                Step::Call(Due::Event(mut handling)) => {
-                    let ((), back) =
-                        lend(lender, the_loop, || self.shared.sessions().call(&mut handling, &self.shared));
+                Step::Call(Due::Event { channel, event }) => {
+                    let sessions = self.shared.sessions();
+                    let ((), back) = lend(lender, the_loop, || sessions.call(&channel, event, &self.shared));
                     let Some(back) = back else {
-                        handled_late(&handling);
+                        channel.tell_handled(None);
                         return;
                     };
                     the_loop = back;
-                    self.shared.sessions().handled(&mut the_loop, handling);
+                    the_loop.handled(&channel);
                 }
                 Step::Stopped => {
                     self.shared.pool.leave_loop();
@@ -405,7 +405,7 @@ impl Worker {
         let waited_ns = started.ns_since(queued_at);
         for event in events {
             trial::begin(class.begins_dispatched(started.as_ms()));
-            self.shared.sessions().call(&mut Handling { channel: Arc::clone(&channel), event }, &self.shared);
+            self.shared.sessions().call(&channel, event, &self.shared);
             let now = self.shared.clock.now();
             class.ran_dispatched(trial::end(now.since(started)), now.as_ms());
             started = now;
@@ -509,11 +509,6 @@ pub(crate) fn answer_late(request: Box<Request>, response: Response) {
         (response.body().is_session() || request.interims() == InterimPath::BehindAnswers).then_some(request);
     let answer = Box::new(Answer { response, request });
     peer.tell_loop(Message::Answer { token: peer.token, exchange, answer });
-}
-
-/// A socket's handler that lost its loop is done.
-pub(crate) fn handled_late(handling: &Handling) {
-    handling.channel.tell_handled(None);
 }
 
 impl Shared {

@@ -13,8 +13,8 @@ use crate::channel::Channel;
 use crate::channel::outbox::{Framing, Outbox};
 use crate::connection::Answer;
 use crate::event_loop::{Current, Loop};
-use crate::handling::SocketEvent;
 use crate::opening::{Opening, OpeningKind};
+use crate::socket_event::SocketEvent;
 use crate::{Request, Response, RouteId, problem};
 
 impl Loop {

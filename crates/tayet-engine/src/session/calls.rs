@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tayet_net::Token;
 
 use super::Stage;
+use crate::channel::Channel;
 use crate::event_loop::{Current, Due, Loop};
 use crate::exchange::Progress;
-use crate::handling::{Handling, SocketEvent};
+use crate::socket_event::SocketEvent;
 use crate::worker::Job;
 
 impl Loop {
@@ -20,7 +21,7 @@ impl Loop {
         let class = &self.shared.routes[route.0 as usize].messages;
         if self.runs_inline(class) {
             class.begins_inline();
-            self.due = Some(Due::Event(Handling { channel, event }));
+            self.due = Some(Due::Event { channel, event });
             return Progress::Call;
         }
         let Some(session) = self.connections.session(token) else { return Progress::Done };
@@ -31,9 +32,9 @@ impl Loop {
     }
 
     /// The current session's handler has been called here.
-    pub(crate) fn handled(&mut self, handling: Handling) {
+    pub(crate) fn handled(&mut self, channel: &Channel) {
         self.set_now();
-        if let Some(session) = self.connections.session(handling.channel.token) {
+        if let Some(session) = self.connections.session(channel.token) {
             session.is_busy = false;
         }
     }
@@ -70,15 +71,15 @@ impl Loop {
         }
     }
 
-    /// Leaves the current session: keeps what could not be looked at yet, sends what has gathered.
-    pub(super) fn leave_session(&mut self, current: Current) {
-        let token = current.token;
+    /// Leaves the current connection, if it is a session: keeps what could not be looked at yet, sends what has gathered.
+    pub(super) fn leave_session(&mut self, token: Token) -> bool {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
-        let Some(session) = self.connections.session(token) else { return };
+        let Some(session) = self.connections.session(token) else { return false };
+        let Some(current) = self.current.take() else { return true };
         if session.stage == Stage::Gone {
             // Its place is free when the handler has been told.
             session.channel.set_awaited(true);
-            return;
+            return true;
         }
         let rest = current.input.rest(self.driver.received(), current.read);
         if !session.is_lingering() && !rest.is_empty() {
@@ -94,11 +95,12 @@ impl Loop {
             }
         }
         self.uncork(token);
-        let Some(session) = self.connections.session(token) else { return };
+        let Some(session) = self.connections.session(token) else { return true };
         session.release_waiting();
         if session.has_ended && !session.has_backlog() {
             self.session_met_end(token);
         }
+        true
     }
 
     pub(super) fn is_current(&self, token: Token) -> bool {

@@ -6,7 +6,7 @@ use tayet_websocket::{CloseFrame, Event as Frame};
 use super::{Ending, Stage};
 use crate::event_loop::{Current, Loop};
 use crate::exchange::Progress;
-use crate::handling::SocketEvent;
+use crate::socket_event::SocketEvent;
 use crate::{Closed, WebSocketError};
 
 impl Loop {
@@ -21,31 +21,31 @@ impl Loop {
         self.current = Some(Current::received(token, length));
     }
 
-    /// Takes the next step with the current session: an event for its handler, or something of its input.
-    pub(super) fn read_session(&mut self, token: Token) -> Progress {
+    /// Takes the next step with the current connection, if it is a session: an event for its handler, or something of its input.
+    pub(super) fn read_session(&mut self, token: Token) -> Option<Progress> {
         let max_waiting_bytes = self.shared.limits.pipeline_buffer_bytes;
-        let Some(session) = self.connections.session(token) else { return Progress::Done };
+        let session = self.connections.session(token)?;
         if session.may_call() {
             if let Some(event) = session.pop() {
-                return self.begin_event(token, event);
+                return Some(self.begin_event(token, event));
             }
             if let Some(ending) = session.waiting.as_mut().and_then(|waiting| waiting.ending.take()) {
                 self.meet_ending(token, ending);
-                return Progress::Again;
+                return Some(Progress::Again);
             }
             if session.stage == Stage::Gone {
                 self.current = None;
                 self.connections.remove_session(token);
-                return Progress::Done;
+                return Some(Progress::Done);
             }
         }
-        match session.stage {
+        Some(match session.stage {
             Stage::Gone => Progress::Done,
             _ if session.has_ending() => self.discard_session_input(token),
             Stage::Lingering { .. } => self.discard_session_input(token),
             Stage::Open | Stage::Closing if session.may_decode(max_waiting_bytes) => self.decode(token),
             Stage::Open | Stage::Closing => Progress::Done,
-        }
+        })
     }
 
     /// The peer has ended its sending direction.

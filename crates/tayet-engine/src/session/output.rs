@@ -6,7 +6,7 @@ use super::Stage;
 use crate::WebSocketError;
 use crate::channel::outbox::Uncorked;
 use crate::event_loop::{Loop, Submission, submit};
-use crate::handling::SocketEvent;
+use crate::socket_event::SocketEvent;
 
 impl Loop {
     /// The loop is to send what waits.

@@ -3,17 +3,21 @@
 //! Only an [`Opening`](crate::opening::Opening) refers to who does it. A program that begins no session therefore has none of
 //! that code: no framing, no compression, nothing of topics.
 
+use std::sync::Arc;
+
 use tayet_net::{Outgoing, Token};
 
 use crate::WebSocketError;
+use crate::channel::Channel;
 use crate::connection::Answer;
-use crate::event_loop::{Current, Loop};
+use crate::event_loop::Loop;
 use crate::exchange::Progress;
-use crate::handling::Handling;
 use crate::mailbox::SessionMail;
 use crate::shared::Shared;
+use crate::socket_event::SocketEvent;
 
-/// Does the work of sessions. All but the last are a loop's, and but for the first two about a connection that is one.
+/// Does the work of sessions. All but the last are a loop's. Those of a token are about a connection that is a session, and do
+/// nothing where it is none.
 pub(crate) trait SessionWork: Sync {
     /// A handler's answer begins a session.
     fn open(&self, the_loop: &mut Loop, token: Token, exchange: u32, answer: Answer);
@@ -21,16 +25,14 @@ pub(crate) trait SessionWork: Sync {
     fn work_on_topics(&self, the_loop: &mut Loop);
     /// Bytes came.
     fn begin_input(&self, the_loop: &mut Loop, token: Token, length: usize);
-    /// Takes the next step with the current connection.
-    fn read(&self, the_loop: &mut Loop, token: Token) -> Progress;
-    /// Leaves the current connection.
-    fn leave(&self, the_loop: &mut Loop, current: Current);
+    /// Takes the next step with the current connection, the last of which is to leave it; `None` if it is no session.
+    fn read(&self, the_loop: &mut Loop, token: Token) -> Option<Progress>;
+    /// Leaves the current connection; `false` if it is no session.
+    fn leave(&self, the_loop: &mut Loop, token: Token) -> bool;
     /// Goes on where there may be something to do.
     fn take_up(&self, the_loop: &mut Loop, token: Token);
     /// Something is told by another thread.
     fn receive(&self, the_loop: &mut Loop, token: Token, mail: SessionMail);
-    /// The handler has been called here.
-    fn handled(&self, the_loop: &mut Loop, handling: Handling);
     /// Some of what was waiting to be sent has been.
     fn sent(&self, the_loop: &mut Loop, token: Token, outgoing: Outgoing, count: usize);
     /// The peer has ended its sending direction.
@@ -42,7 +44,7 @@ pub(crate) trait SessionWork: Sync {
     /// Closes the connection at once.
     fn close(&self, the_loop: &mut Loop, token: Token, error: WebSocketError);
     /// Calls the handler. A panic closes the session.
-    fn call(&self, handling: &mut Handling, shared: &Shared);
+    fn call(&self, channel: &Arc<Channel>, event: SocketEvent, shared: &Shared);
 }
 
 /// What an [`Opening`](crate::opening::Opening) refers to.
@@ -71,12 +73,17 @@ impl SessionWork for Sessions {
         the_loop.begin_session_input(token, length);
     }
 
-    fn read(&self, the_loop: &mut Loop, token: Token) -> Progress {
-        the_loop.read_session(token)
+    fn read(&self, the_loop: &mut Loop, token: Token) -> Option<Progress> {
+        let progress = the_loop.read_session(token)?;
+        if let Progress::Done = progress {
+            the_loop.leave_session(token);
+            return Some(Progress::Again);
+        }
+        Some(progress)
     }
 
-    fn leave(&self, the_loop: &mut Loop, current: Current) {
-        the_loop.leave_session(current);
+    fn leave(&self, the_loop: &mut Loop, token: Token) -> bool {
+        the_loop.leave_session(token)
     }
 
     fn take_up(&self, the_loop: &mut Loop, token: Token) {
@@ -91,10 +98,6 @@ impl SessionWork for Sessions {
             SessionMail::Closing => the_loop.session_closing(token),
             SessionMail::Overflowed => the_loop.close_session(token, Some(WebSocketError::QueueFull)),
         }
-    }
-
-    fn handled(&self, the_loop: &mut Loop, handling: Handling) {
-        the_loop.handled(handling);
     }
 
     fn sent(&self, the_loop: &mut Loop, token: Token, outgoing: Outgoing, count: usize) {
@@ -117,7 +120,7 @@ impl SessionWork for Sessions {
         the_loop.close_session(token, Some(error));
     }
 
-    fn call(&self, handling: &mut Handling, shared: &Shared) {
-        handling.run(shared);
+    fn call(&self, channel: &Arc<Channel>, event: SocketEvent, shared: &Shared) {
+        event.handle(channel, shared);
     }
 }

@@ -10,18 +10,19 @@ use tayet_testkit::{Random, SimulatedNet};
 
 use super::application::{Application, ReadBefore};
 use super::sockets::Diary;
+use crate::channel::Channel;
 use crate::engine::share;
 use crate::event_loop::{Due, Loop, Step};
-use crate::handling::Handling;
 use crate::mailbox::Message;
 use crate::pool::{Assignment, Pool};
 use crate::pool_size::Size;
 use crate::route_class::Overrun;
 use crate::seat::Seat;
 use crate::shared::Shared;
+use crate::socket_event::SocketEvent;
 use crate::sync::{Mutex, lock};
 use crate::turn_queue::Precedence;
-use crate::worker::{Call, Job, Worker, answer_late, handled_late};
+use crate::worker::{Call, Job, Worker, answer_late};
 use crate::{EngineConfig, ExecutionModel, Limits};
 
 /// Threads that the pool believes to be starting, so that it never asks for real ones.
@@ -140,8 +141,8 @@ impl Stage {
             let time = self.crew.handler_time();
             let mut request = match due {
                 Due::Request(request) => request,
-                Due::Event(handling) => {
-                    self.handle(handling, time);
+                Due::Event { channel, event } => {
+                    self.handle(channel, event, time);
                     continue;
                 }
             };
@@ -168,19 +169,19 @@ impl Stage {
 
 impl Stage {
     /// Calls a socket's handler, on the loop or, if that is taken, beside it.
-    fn handle(&mut self, mut handling: Handling, time: Duration) {
+    fn handle(&mut self, channel: Arc<Channel>, event: SocketEvent, time: Duration) {
         if self.crew.takes_over() {
             self.the_loop.note_takeover(Overrun::Blocked);
             let shared = Arc::clone(&self.shared);
             self.net.after(time, move || {
-                handling.run(&shared);
-                handled_late(&handling);
+                event.handle(&channel, &shared);
+                channel.tell_handled(None);
             });
             self.the_loop.arrive();
         } else {
             self.net.pass(time);
-            handling.run(&self.shared);
-            self.the_loop.handled(handling);
+            event.handle(&channel, &self.shared);
+            self.the_loop.handled(&channel);
         }
     }
 }

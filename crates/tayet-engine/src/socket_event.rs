@@ -1,4 +1,4 @@
-//! One call of a socket's handler.
+//! What a session tells its handler.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,14 +11,7 @@ use crate::opening::OpenStream;
 use crate::shared::Shared;
 use crate::{Closed, EventStream, Request, WebSocket, WebSocketError};
 
-/// Something for a handler, and the channel that it is about.
-#[derive(Debug)]
-pub(crate) struct Handling {
-    pub(crate) channel: Arc<Channel>,
-    pub(crate) event: SocketEvent,
-}
-
-/// What a session tells its handler.
+/// Something that a handler is told.
 pub(crate) enum SocketEvent {
     Open(Box<Request>),
     OpenStream(OpenStream, Box<Request>),
@@ -36,14 +29,10 @@ impl SocketEvent {
             _ => 0,
         }
     }
-}
 
-impl Handling {
-    /// Calls the handler. A panic closes the socket with 1011.
-    pub(crate) fn run(&mut self, shared: &Shared) {
-        let channel = &self.channel;
-        let event = std::mem::replace(&mut self.event, SocketEvent::Drained);
-        let called = catch_unwind(AssertUnwindSafe(|| call(channel, event)));
+    /// Calls the channel's handler with it. A panic closes the socket with 1011.
+    pub(crate) fn handle(self, channel: &Arc<Channel>, shared: &Shared) {
+        let called = catch_unwind(AssertUnwindSafe(|| call(channel, self)));
         if let Err(panic) = called {
             shared.note_panic(&*panic);
             channel.close(Some(&CloseFrame::new(CloseCode::INTERNAL_ERROR, "a handler failed")));
