@@ -135,6 +135,9 @@ fn descendants(root: u32, parents: &[(u32, u32)]) -> BTreeSet<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     const LINE: &str =
@@ -174,9 +177,23 @@ mod tests {
         let own = BTreeSet::from([std::process::id()]);
         assert!(family(std::process::id()).unwrap().is_superset(&own));
         assert!(resident_bytes(&own).unwrap() > 0);
-        // Not compared with each other: beside this one, other tests take memory and give it back.
-        assert!(peak_resident_bytes(&own).unwrap() > 0);
         assert!(proportional_bytes(&own).unwrap() > 0);
         cpu_ticks(&own).unwrap();
+    }
+
+    /// Of another process than this one, in which other tests take memory and give it back between two readings.
+    #[test]
+    fn a_process_never_had_less_than_it_has() {
+        let mut idle = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // When it has given this back, it has started and waits.
+        idle.stdin.as_mut().unwrap().write_all(b".").unwrap();
+        idle.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let pids = BTreeSet::from([idle.id()]);
+        let resident = resident_bytes(&pids).unwrap();
+        let peak = peak_resident_bytes(&pids).unwrap();
+        drop(idle.stdin.take());
+        idle.wait().unwrap();
+        assert!(resident > 0);
+        assert!(peak >= resident, "{peak} bytes at most, {resident} now");
     }
 }

@@ -16,8 +16,8 @@ use crate::mailbox::SessionMail;
 use crate::shared::Shared;
 use crate::socket_event::SocketEvent;
 
-/// Does the work of sessions. All but the last are a loop's. Those of a token are about a connection that is a session, and do
-/// nothing where it is none.
+/// Does the work of sessions. All but the last are a loop's. Those of a token, but for the first, are about a connection that is a
+/// session, and do nothing where it is none.
 pub(crate) trait SessionWork: Sync {
     /// A handler's answer begins a session.
     fn open(&self, the_loop: &mut Loop, token: Token, exchange: u32, answer: Answer);
@@ -77,6 +77,7 @@ impl SessionWork for Sessions {
         let progress = the_loop.read_session(token)?;
         if let Progress::Done = progress {
             the_loop.leave_session(token);
+            // There is no current connection any more, which the loop then sees.
             return Some(Progress::Again);
         }
         Some(progress)
