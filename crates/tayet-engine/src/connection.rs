@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) has_ended: bool,
     /// The driver was told not to receive.
     pub(crate) is_paused: bool,
+    /// With which others its last answer was held (`held.rs`); 0 before any was.
+    pub(crate) held_batch: u32,
 }
 
 /// When a connection is to be looked at.
@@ -155,6 +157,7 @@ impl Connection {
             sending: None,
             has_ended: false,
             is_paused: false,
+            held_batch: 0,
         }
     }
 
@@ -235,6 +238,14 @@ impl Table {
         self.free.pop();
         self.places[token.index as usize].occupant = Occupant::Http(Box::new(connection));
         self.len += 1;
+    }
+
+    /// Has fetched into the processor's caches where the connection lies.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, token: Token) {
+        if let Some(place) = self.places.get(token.index as usize) {
+            prefetch(place);
+        }
     }
 
     /// Has the connection fetched into the processor's caches, whatever it is.

@@ -198,12 +198,12 @@ impl Loop {
             topics: LocalTopics::default(),
             ready: VecDeque::new(),
             head_limits: shared.limits.head(),
+            held: HeldAnswers::new(shared.limits.hold_answers_from_us),
             shared,
             driver,
             connections: Table::default(),
             current: None,
             out: Outgoing::default(),
-            held: HeldAnswers::default(),
             jobs: Vec::new(),
             due: None,
             rejected: Vec::new(),
@@ -266,7 +266,7 @@ impl Loop {
                 }
             } else if self.has_errand() {
                 self.run_errand();
-            } else if let Some(completion) = self.driver.next() {
+            } else if let Some(completion) = self.next_completion() {
                 self.complete(completion);
             } else if self.topics.has_work() {
                 self.shared.sessions().work_on_topics(self);

@@ -28,9 +28,7 @@ pub(crate) enum Progress {
 impl Loop {
     /// Bytes came for a connection; [`Loop::advance`] reads them.
     pub(crate) fn begin_input(&mut self, token: Token, length: usize) {
-        if let Some(upcoming) = self.driver.upcoming() {
-            self.connections.prefetch(upcoming);
-        }
+        self.prefetch_upcoming();
         self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
             if let Some(sessions) = self.shared.session_work() {
@@ -42,6 +40,18 @@ impl Loop {
             self.current = Some(Current::received(token, length));
         } else {
             self.add_to_backlog(token);
+        }
+    }
+
+    /// Has the connection fetched that comes next, and of the one behind it where it lies.
+    #[inline]
+    fn prefetch_upcoming(&self) {
+        let [next, behind_it] = self.driver.upcoming();
+        if let Some(behind_it) = behind_it {
+            self.connections.prefetch_place(behind_it);
+        }
+        if let Some(next) = next {
+            self.connections.prefetch(next);
         }
     }
 
@@ -118,27 +128,24 @@ impl Loop {
         }
     }
 
-    /// Leaves the current connection: keeps what could not be read yet, sends what is gathered, sets the deadline.
+    /// Leaves the current connection: keeps what could not be read yet, sends what is gathered or holds it, sets the deadline.
     pub(crate) fn leave_current(&mut self) {
         let Some(current) = &self.current else { return };
-        let (token, took_ns) = (current.token, current.took_ns);
-        if self.connections.get(token).is_none() {
-            return self.leave_other(token);
+        let (token, took_ns, is_read) = (current.token, current.took_ns, current.left() == 0);
+        let Some(connection) = self.connections.get(token) else { return self.leave_other(token) };
+        let rests = is_read && connection.is_idle() && !connection.has_ended && self.stop_at_ms.is_none();
+        if !rests {
+            return self.leave_in_the_middle(token);
         }
-        if current.left() == 0 {
-            self.current = None;
+        self.current = None;
+        let deadline_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
+        connection.timing.set(token, deadline_ms, &mut self.timers);
+        let is_followed = self.driver.has_received_ahead();
+        if let Some(batch) = self.held.take(token, &mut self.out.head, took_ns, is_followed, self.now) {
+            connection.held_batch = batch;
+            self.send_held_if_enough();
         } else {
-            self.keep_rest();
-        }
-        if !self.hold(token, took_ns) && self.flush(token) == Sending::Failed {
-            return;
-        }
-        let Some(connection) = self.connections.get(token) else { return };
-        if connection.is_idle() && !connection.has_ended && self.stop_at_ms.is_none() {
-            let deadline_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
-            connection.timing.set(token, deadline_ms, &mut self.timers);
-        } else {
-            self.leave_in_the_middle(token);
+            self.flush(token);
         }
     }
 
@@ -147,7 +154,7 @@ impl Loop {
     fn keep_rest(&mut self) {
         let Some(current) = self.current.take() else { return };
         let Some(connection) = self.connections.get(current.token) else { return };
-        if matches!(connection.phase, Phase::Linger { .. }) {
+        if current.left() == 0 || matches!(connection.phase, Phase::Linger { .. }) {
             return;
         }
         match current.input {
@@ -168,9 +175,13 @@ impl Loop {
         }
     }
 
-    /// Sees to it that a connection that does not merely wait for its next request is looked at in time.
+    /// Leaves a connection that does not merely wait for its next request, and sees to it that it is looked at in time.
     #[inline(never)]
     fn leave_in_the_middle(&mut self, token: Token) {
+        self.keep_rest();
+        if self.flush(token) == Sending::Failed {
+            return;
+        }
         self.keep_backlog_bounded(token);
         let is_past_grace = self.is_past_grace();
         let Some(connection) = self.connections.get(token) else { return };

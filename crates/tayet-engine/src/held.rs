@@ -2,95 +2,169 @@
 //!
 //! A send wakes its client, which takes the sender several microseconds where the client's core sleeps. While the loop calls
 //! one handler after another, and each takes longer than that, the first answers would wake clients which then wait for the
-//! next; sent together, they wake them once. What is held is sent at the end of the turn, and before that as soon as it has
-//! waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`].
+//! next; sent together, they wake them once. What is held for this is sent at the end of the turn, and before that as soon as it
+//! has waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`].
+//!
+//! An answer that is made faster than that waits while requests are at hand that the driver has received ahead, some 16 at most: a
+//! system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
+//! takes more than twice the time. Those requests are answered first, and then all of them are sent.
 
 use bytes::Bytes;
-use tayet_net::{Moment, Outgoing, Token};
+use tayet_net::{BatchedSend, Completion, Moment, Outgoing, Token};
 
-use crate::connection::Phase;
 use crate::event_loop::Loop;
 
 /// Beside what took longer to be made, a wake-up is little. What took less than
-/// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) had better be sent at once.
+/// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) waits for requests at hand alone.
 const MAX_MADE_NS: u64 = 500_000;
 /// How many are held, and of how many bytes together; the last may go beyond.
 const MAX_HELD_ANSWERS: usize = 64;
 const MAX_HELD_BYTES: usize = 256 * 1024;
 /// How long the first of them is held, but for the call that is under way then.
 const MAX_HELD_NS: u64 = 1_000_000;
+/// The same where one of them was made fast: requests at hand may prove slower than it.
+const MAX_FAST_HELD_NS: u64 = 100_000;
+/// Larger answers that were made fast are not held: sixteen of them would be more than the nearest cache holds.
+const MAX_FAST_BYTES: usize = 2 * 1024;
 
 /// What is held, in the order in which it was made; of a connection one answer at most.
-#[derive(Default)]
 pub(crate) struct HeldAnswers {
-    answers: Vec<Held>,
+    /// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) in nanoseconds.
+    from_ns: u64,
+    /// The first `count` are held. Those behind have been sent, and have empty buffers for the next ones.
+    sends: Vec<BatchedSend>,
+    count: usize,
     bytes: usize,
-}
-
-struct Held {
-    token: Token,
-    answer: Vec<u8>,
-    since: Moment,
+    /// Since when the first is held.
+    since: Option<Moment>,
+    /// One of them was made fast.
+    has_fast: bool,
+    /// The number of those that are sent together; it wraps.
+    batch: u32,
 }
 
 impl Loop {
-    /// Holds what is gathered for a connection whose answer took so long; `false` where it is to be sent at once.
+    /// The driver's next completion. Answers that wait for requests at hand are sent before it if there are none left.
     #[inline]
-    pub(crate) fn hold(&mut self, token: Token, took_ns: u64) -> bool {
-        let min_ns = self.shared.limits.hold_answers_from_us.saturating_mul(1_000);
-        (min_ns..MAX_MADE_NS).contains(&took_ns) && self.hold_if_free(token)
-    }
-
-    #[inline(never)]
-    fn hold_if_free(&mut self, token: Token) -> bool {
-        if self.out.head.is_empty() || self.stop_at_ms.is_some() {
-            return false;
+    pub(crate) fn next_completion(&mut self) -> Option<Completion> {
+        if self.driver.has_received_ahead() {
+            return self.driver.next();
         }
-        let Some(connection) = self.connections.get(token) else { return false };
-        let is_free = matches!(connection.phase, Phase::Head) && connection.sending.is_none();
-        if !is_free || connection.has_ended || !connection.backlog.is_empty() {
-            return false;
-        }
-        let held = Held { token, answer: std::mem::take(&mut self.out.head), since: self.now };
-        self.held.push(held);
-        if self.held.is_enough(self.now) {
+        if self.held.has_fast {
             self.send_held();
         }
-        true
+        let completion = self.driver.next();
+        if self.driver.has_received_ahead() {
+            // To send some and to receive some took longer than most calls do, and no call is to seem to have.
+            let now = self.driver.now_roughly();
+            self.go_on_at(now);
+        }
+        completion
     }
 
     /// Sends all that is held.
     pub(crate) fn send_held(&mut self) {
-        if self.held.answers.is_empty() {
+        let count = self.held.end_batch();
+        if count == 0 {
             return;
         }
-        let mut answers = std::mem::take(&mut self.held.answers);
-        for Held { token, answer: head, .. } in answers.drain(..) {
-            // The connection may have broken meanwhile.
-            if self.connections.get(token).is_some() {
-                self.send(token, &mut Outgoing { head, tail: Bytes::new(), sent: 0 });
+        self.driver.send_batch(&mut self.held.sends[..count]);
+        for place in 0..count {
+            let send = &mut self.held.sends[place];
+            self.shard.sent_bytes.add(send.sent as u64);
+            if send.sent < send.bytes.len() {
+                self.send_rest(place);
+            } else if send.bytes.capacity() > MAX_FAST_BYTES {
+                send.bytes = Vec::new();
+            } else {
+                send.bytes.clear();
             }
         }
-        self.held = HeldAnswers { answers, bytes: 0 };
     }
 
-    /// The same, if something of this connection is: it is about to go on.
+    /// Sends all that is held if it is as much as may be, or has waited.
+    #[inline]
+    pub(crate) fn send_held_if_enough(&mut self) {
+        if self.held.are_enough(self.now) {
+            self.send_held();
+        }
+    }
+
+    /// Sends what did not go at once of what is in this place.
+    #[inline(never)]
+    fn send_rest(&mut self, place: usize) {
+        let BatchedSend { token, ref mut bytes, sent } = self.held.sends[place];
+        let head = std::mem::take(bytes);
+        // The connection may have broken meanwhile.
+        if self.connections.get(token).is_some() {
+            self.send(token, &mut Outgoing { head, tail: Bytes::new(), sent });
+        }
+    }
+
+    /// The same as [`Loop::send_held`], if something of this connection is held: it is about to go on.
+    #[inline]
     pub(crate) fn send_held_of(&mut self, token: Token) {
-        if self.held.answers.iter().any(|held| held.token == token) {
+        let batch = self.held.batch;
+        if self.held.count > 0 && self.connections.get(token).is_some_and(|it| it.held_batch == batch) {
             self.send_held();
         }
     }
 }
 
 impl HeldAnswers {
-    fn push(&mut self, held: Held) {
-        self.bytes += held.answer.len();
-        self.answers.push(held);
+    pub(crate) fn new(hold_answers_from_us: u64) -> Self {
+        let from_ns = hold_answers_from_us.saturating_mul(1_000);
+        Self { from_ns, sends: Vec::new(), count: 0, bytes: 0, since: None, has_fast: false, batch: 0 }
     }
 
-    fn is_enough(&self, now: Moment) -> bool {
-        self.answers.len() >= MAX_HELD_ANSWERS
+    /// Takes an answer that was made in so long, if it is one to be held, and leaves an empty buffer. `is_followed` says that
+    /// there are requests at hand which the driver has received ahead. What goes together with it has the number that is returned.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        token: Token,
+        answer: &mut Vec<u8>,
+        took_ns: u64,
+        is_followed: bool,
+        now: Moment,
+    ) -> Option<u32> {
+        let is_fast = took_ns < self.from_ns;
+        // The last of those at hand goes with the others.
+        let waits = !is_fast || ((is_followed || self.has_fast) && answer.len() <= MAX_FAST_BYTES);
+        if !waits || took_ns >= MAX_MADE_NS || answer.is_empty() {
+            return None;
+        }
+        if self.count == 0 {
+            self.batch = self.batch.wrapping_add(1);
+            self.since = Some(now);
+        }
+        self.push(token, answer);
+        self.has_fast |= is_fast;
+        Some(self.batch)
+    }
+
+    fn push(&mut self, token: Token, answer: &mut Vec<u8>) {
+        if self.count == self.sends.len() {
+            self.sends.push(BatchedSend { token, bytes: Vec::new(), sent: 0 });
+        }
+        let send = &mut self.sends[self.count];
+        (send.token, send.sent) = (token, 0);
+        std::mem::swap(&mut send.bytes, answer);
+        self.count += 1;
+        self.bytes += send.bytes.len();
+    }
+
+    fn are_enough(&self, now: Moment) -> bool {
+        let max_held_ns = if self.has_fast { MAX_FAST_HELD_NS } else { MAX_HELD_NS };
+        self.count >= MAX_HELD_ANSWERS
             || self.bytes >= MAX_HELD_BYTES
-            || self.answers.first().is_some_and(|first| now.ns_since(first.since) >= MAX_HELD_NS)
+            || self.since.is_some_and(|since| now.ns_since(since) >= max_held_ns)
+    }
+
+    /// The next one is the first of others. How many there were.
+    fn end_batch(&mut self) -> usize {
+        self.bytes = 0;
+        self.has_fast = false;
+        std::mem::take(&mut self.count)
     }
 }

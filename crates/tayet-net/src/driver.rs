@@ -43,17 +43,25 @@ pub trait Driver: Send {
     /// Takes a connection in that another loop has accepted: [`Driver::attach`] is the next call.
     fn put_accepted(&mut self, socket: OwnedFd);
 
-    /// Pauses or resumes receiving. What comes meanwhile stays with the kernel.
+    /// Pauses or resumes receiving. What comes meanwhile stays with the kernel; of what had come before, and was received ahead
+    /// ([`Driver::has_received_ahead`]), one completion may still tell.
     fn set_receiving(&mut self, token: Token, receiving: bool);
 
     /// Leaves receiving to others, who do it by [`Driver::socket`], until [`Driver::set_receiving`] asks for it again; nothing is
-    /// told of the connection's input meanwhile. `false`, and nothing done, where that cannot be: where the driver receives ahead,
-    /// or an end has been told.
+    /// told of the connection's input meanwhile. `false`, and nothing done, where that cannot be: where the driver has received ahead
+    /// what is still to be told of, or an end has been told.
     fn lend_receiving(&mut self, token: Token) -> bool;
 
     /// Sends some of `outgoing`, at least a byte: at once, or it is taken (an empty one is left) and comes back with a
     /// [`Completion::Sent`].
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted;
+
+    /// Sends what goes at once of each of these, on connections without a send under way, one behind the other with little code in
+    /// between; [`BatchedSend::sent`] says how much that was. For the rest [`Driver::send`] is the way, which says too why nothing
+    /// more went. As it is here it sends nothing: for a driver that gathers what is sent.
+    fn send_batch(&mut self, sends: &mut [BatchedSend]) {
+        let _ = sends;
+    }
 
     /// Says so once, by a [`Completion::Writable`], when something can be sent again or sending would fail; at once, if that is so
     /// already, and now and then too early. It counts as a send under way: for those who send by [`Driver::socket`] and found
@@ -83,9 +91,15 @@ pub trait Driver: Send {
     /// The bytes of the [`Completion::Received`] that came last.
     fn received(&self) -> &[u8];
 
-    /// Whom the next completion will likely concern, if that is known: what it takes can be fetched meanwhile.
-    fn upcoming(&self) -> Option<Token> {
-        None
+    /// Whether the next completion tells of bytes that have been received already, for another connection than the last.
+    fn has_received_ahead(&self) -> bool {
+        false
+    }
+
+    /// Whom the next completion will likely concern, and whom the one behind it, if that is known: what they take can be fetched
+    /// meanwhile.
+    fn upcoming(&self) -> [Option<Token>; 2] {
+        [None; 2]
     }
 
     /// Wakes this driver from other threads.
@@ -168,6 +182,17 @@ impl From<Errno> for AcceptError {
             _ => Self::Connection(error.into()),
         }
     }
+}
+
+/// Bytes that are sent with those for other connections, by [`Driver::send_batch`].
+#[derive(Debug)]
+pub struct BatchedSend {
+    /// To whom.
+    pub token: Token,
+    /// What.
+    pub bytes: Vec<u8>,
+    /// How much of it has been sent.
+    pub sent: usize,
 }
 
 /// Bytes on their way out: a head (and what was gathered with it), then a tail that is not copied.

@@ -12,16 +12,19 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 
+use crate::arrivals::Arrivals;
 use crate::prefetch::prefetch;
 use crate::ready_queue::ReadyQueue;
 use crate::rough_clock::RoughClock;
+use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
+    AcceptError, BatchedSend, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket,
+    Token, Waker,
 };
 
-/// Bytes read from a connection in one go, into the one buffer that all connections of the driver share. Half of what a body's
-/// pipe takes, so that what comes when it is half empty still fits.
+/// Bytes read from a connection in one go at most, into the one buffer that all connections of the driver share; behind what was
+/// received ahead, what that leaves. Half of what a body's pipe takes, so that what comes when it is half empty still fits.
 pub(crate) const RECEIVE_BYTES: usize = 128 * 1024;
 
 /// Events taken from the kernel in one go.
@@ -32,6 +35,9 @@ pub(crate) const ACCEPTS_A_TURN: usize = 64;
 
 /// Multiplexes with epoll, edge-triggered: each connection is registered once, for all that may happen to it, and read
 /// until the kernel has no more.
+///
+/// Where several connections are ready, it receives from some of them before it tells of the first (`arrivals.rs`): what a system
+/// call drives out of the processor's caches is then fetched again once for all of them.
 // On cache lines of its own, since its loop's thread writes here for each request.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -46,7 +52,7 @@ pub struct Epoll {
     /// The first of `events` that has not been looked at.
     cursor: usize,
     ready: ReadyQueue<Ready>,
-    received: Vec<u8>,
+    arrivals: Arrivals,
     accepted: Option<OwnedFd>,
     clock: RoughClock,
 }
@@ -120,7 +126,7 @@ impl Epoll {
             events: Vec::with_capacity(EVENTS),
             cursor: 0,
             ready: ReadyQueue::new(),
-            received: Vec::with_capacity(RECEIVE_BYTES),
+            arrivals: Arrivals::new(RECEIVE_BYTES),
             accepted: None,
             clock: RoughClock::default(),
         })
@@ -158,21 +164,38 @@ impl Epoll {
         Ok(epoll::add(&self.epoll, &*self.listeners[position].listener, data, flags)?)
     }
 
-    /// Has the next connection's socket fetched while the kernel is asked for this one's bytes.
+    /// Whom an event concerns that is behind so many others, if that is a connection.
+    #[inline]
+    fn upcoming_event(&self, behind: usize) -> Option<Token> {
+        let &(data, _) = self.events.get(self.cursor + behind)?;
+        (data & LISTENER == 0).then(|| Token::from_bits(data))
+    }
+
+    /// Has what the next event concerns fetched while the kernel is asked for this one's bytes, and of the event behind it where that
+    /// lies.
     #[inline]
     fn prefetch_upcoming(&self) {
-        if let Some(token) = self.upcoming()
-            && let Some(Some(source)) = self.sources.get(token.index as usize)
-        {
+        self.prefetch(self.upcoming_event(0), self.upcoming_event(1));
+    }
+
+    /// Has the next connection's socket fetched, and for the one behind it where that lies.
+    #[inline]
+    fn prefetch(&self, next: Option<Token>, behind_it: Option<Token>) {
+        let place = |token: Token| self.sources.get(token.index as usize);
+        if let Some(place) = behind_it.and_then(place) {
+            prefetch(place);
+        }
+        if let Some(Some(source)) = next.and_then(place) {
             prefetch(&*source.socket);
         }
     }
 
+    /// Looks at what the kernel told. Bytes join what has arrived; anything else is told of at once.
     fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
         if data & LISTENER != 0 {
             return self.look_at_listener(data);
         }
-        let Self { sources, received, ready, .. } = self;
+        let Self { sources, arrivals, ready, .. } = self;
         let token = Token::from_bits(data);
         let source = sources.get_mut(token.index as usize)?.as_mut()?;
         if source.generation != token.generation {
@@ -182,7 +205,7 @@ impl Epoll {
             return self.look_at_all(token, flags);
         }
         source.readable |= flags.contains(EventFlags::IN);
-        if source.is_due() { source.receive(token, received, ready) } else { None }
+        if source.is_due() { source.receive(token, arrivals, ready) } else { None }
     }
 
     #[inline(never)]
@@ -214,13 +237,14 @@ impl Epoll {
         if source.is_due() { self.receive(token) } else { None }
     }
 
+    #[inline(never)]
     fn receive(&mut self, token: Token) -> Option<Completion> {
-        let Self { sources, received, ready, .. } = self;
+        let Self { sources, arrivals, ready, .. } = self;
         let source = sources.get_mut(token.index as usize)?.as_mut()?;
         if source.generation != token.generation || !source.receiving || source.end == End::Told {
             return None;
         }
-        source.receive(token, received, ready)
+        source.receive(token, arrivals, ready)
     }
 
     fn resume_send(&mut self, token: Token) -> Option<Completion> {
@@ -260,6 +284,13 @@ impl Epoll {
         }
     }
 
+    /// Tells of the next bytes that have arrived.
+    #[inline]
+    fn tell(&mut self) -> Option<Completion> {
+        let (token, length) = self.arrivals.tell()?;
+        Some(Completion::Received(token, length))
+    }
+
     fn take_ready(&mut self) -> Option<Completion> {
         while let Some(ready) = self.ready.take() {
             let completion = match ready {
@@ -275,6 +306,9 @@ impl Epoll {
             };
             if completion.is_some() {
                 return completion;
+            }
+            if let Some(completion) = self.tell() {
+                return Some(completion);
             }
         }
         None
@@ -292,14 +326,17 @@ impl Source {
         self.readable && self.receiving && self.end != End::Told && !self.queued
     }
 
-    #[inline]
+    /// Receives: bytes join what has arrived, and an end is told of at once.
+    // Inlined always: between two connections that are received from, what the kernel has driven out of the caches is little then.
+    #[inline(always)]
     fn receive(
         &mut self,
         token: Token,
-        received: &mut Vec<u8>,
+        arrivals: &mut Arrivals,
         ready: &mut ReadyQueue<Ready>,
     ) -> Option<Completion> {
-        match receive(&self.socket, received) {
+        let start = arrivals.buffer().len();
+        match receive(&self.socket, arrivals.buffer()) {
             // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
             Arrival::Bytes { is_full: false } if self.end == End::Unknown => self.readable = false,
             Arrival::Bytes { is_full } => {
@@ -323,17 +360,18 @@ impl Source {
                 return Some(Completion::Broken(token, error.into()));
             }
         }
-        Some(Completion::Received(token, received.len()))
+        arrivals.add(token, start);
+        None
     }
 }
 
+/// Appends what has come to `buffer`, as far as that has room.
 #[inline]
-fn receive(socket: &TcpSocket, received: &mut Vec<u8>) -> Arrival {
-    received.clear();
+fn receive(socket: &TcpSocket, buffer: &mut Vec<u8>) -> Arrival {
     loop {
-        return match net::recv(&socket.0, spare_capacity(received), RecvFlags::DONTWAIT) {
-            Ok(_) if received.is_empty() => Arrival::End,
-            Ok(_) => Arrival::Bytes { is_full: received.len() == RECEIVE_BYTES },
+        return match net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Arrival::End,
+            Ok(_) => Arrival::Bytes { is_full: buffer.len() == buffer.capacity() },
             Err(Errno::AGAIN) => Arrival::Nothing,
             Err(Errno::INTR) => continue,
             Err(error) => Arrival::Broken(error),
@@ -412,8 +450,9 @@ impl Driver for Epoll {
     }
 
     fn lend_receiving(&mut self, token: Token) -> bool {
+        let has_untold = self.arrivals.has_untold_of(token);
         let Some(source) = self.source(token) else { return false };
-        if source.end == End::Told {
+        if source.end == End::Told || has_untold {
             return false;
         }
         (source.receiving, source.is_lent) = (false, true);
@@ -434,6 +473,16 @@ impl Driver for Epoll {
         }
     }
 
+    fn send_batch(&mut self, sends: &mut [BatchedSend]) {
+        for at in 0..sends.len() {
+            self.prefetch(sends.get(at + 1).map(|send| send.token), sends.get(at + 2).map(|send| send.token));
+            let BatchedSend { token, bytes, sent } = &mut sends[at];
+            if let Some(source) = self.source(*token) {
+                *sent = net::send(&source.socket.0, bytes, SEND_FLAGS).unwrap_or(0);
+            }
+        }
+    }
+
     fn await_writable(&mut self, token: Token) {
         let Some(source) = self.source(token) else { return };
         source.is_awaited = true;
@@ -449,6 +498,7 @@ impl Driver for Epoll {
     }
 
     fn detach(&mut self, token: Token) {
+        self.arrivals.forget(token);
         if self.source(token).is_none() {
             return;
         }
@@ -467,7 +517,7 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.ready.has_turn() || self.cursor < self.events.len() {
+        if self.arrivals.has_untold() || self.ready.has_turn() || self.cursor < self.events.len() {
             return Ok(());
         }
         let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
@@ -491,23 +541,38 @@ impl Driver for Epoll {
 
     fn next(&mut self) -> Option<Completion> {
         self.accepted = None;
-        while let Some(&(data, flags)) = self.events.get(self.cursor) {
+        if let Some(completion) = self.tell() {
+            return Some(completion);
+        }
+        self.arrivals.clear();
+        while !self.arrivals.are_enough()
+            && let Some(&(data, flags)) = self.events.get(self.cursor)
+            // A listener's turn is behind those who came before.
+            && (data & LISTENER == 0 || !self.arrivals.has_untold())
+        {
             self.cursor += 1;
             self.prefetch_upcoming();
             if let Some(completion) = self.look_at(data, flags) {
                 return Some(completion);
             }
         }
-        self.take_ready()
+        self.tell().or_else(|| self.take_ready())
     }
 
     fn received(&self) -> &[u8] {
-        &self.received
+        self.arrivals.told()
     }
 
-    fn upcoming(&self) -> Option<Token> {
-        let &(data, _) = self.events.get(self.cursor)?;
-        (data & LISTENER == 0).then(|| Token::from_bits(data))
+    fn has_received_ahead(&self) -> bool {
+        self.arrivals.has_untold()
+    }
+
+    fn upcoming(&self) -> [Option<Token>; 2] {
+        match *self.arrivals.untold() {
+            [ref next, ref behind_it, ..] => [Some(next.token), Some(behind_it.token)],
+            [ref next] => [Some(next.token), self.upcoming_event(0)],
+            [] => [self.upcoming_event(0), self.upcoming_event(1)],
+        }
     }
 
     fn waker(&self) -> Waker {
@@ -538,24 +603,97 @@ const ACCEPT_TURNS_SHIFT: usize = 32;
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::net::TcpStream;
 
     use super::*;
-    use crate::driver_tests::{OTHER, TOKEN, assert_silent, connect, listening, next};
+    use crate::arrivals;
+    use crate::driver_tests::{OTHER, TOKEN, assert_received, assert_silent, connect, listening, next};
 
     #[test]
     fn whom_the_next_completion_will_concern_is_known_ahead() {
         let (mut driver, address) = listening::<Epoll>();
         let mut clients = [TOKEN, OTHER].map(|token| connect(&mut driver, address, token));
         assert_silent(&mut driver);
-        assert_eq!(driver.upcoming(), None);
+        assert_eq!(driver.upcoming(), [None, None]);
         clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
         assert!(
             matches!(next(&mut driver), Completion::Received(TOKEN, _)),
             "the first to write is the first"
         );
-        assert_eq!(driver.upcoming(), Some(OTHER));
+        assert_eq!(driver.upcoming(), [Some(OTHER), None]);
         assert!(matches!(next(&mut driver), Completion::Received(OTHER, _)));
-        assert_eq!(driver.upcoming(), None);
+        assert_eq!(driver.upcoming(), [None, None]);
+    }
+
+    /// A driver with so many connections and their clients.
+    fn crowd(count: u32) -> (Epoll, Vec<TcpStream>) {
+        let (mut driver, address) = listening::<Epoll>();
+        let clients = (0..count).map(|index| connect(&mut driver, address, token(index))).collect();
+        assert_silent(&mut driver);
+        (driver, clients)
+    }
+
+    fn token(index: u32) -> Token {
+        Token { index, generation: 0 }
+    }
+
+    #[test]
+    fn several_that_are_ready_are_received_from_before_the_first_is_told_of() {
+        let most = arrivals::MOST as u32;
+        let (mut driver, mut clients) = crowd(most + 1);
+        for (index, client) in clients.iter_mut().enumerate() {
+            write!(client, "from {index}").unwrap();
+        }
+        for index in 0..=most {
+            assert_received(&mut driver, token(index), format!("from {index}").as_bytes());
+            let is_last_of_some = index == most - 1 || index == most;
+            assert_eq!(driver.has_received_ahead(), !is_last_of_some, "behind {index}");
+        }
+        assert_silent(&mut driver);
+    }
+
+    #[test]
+    fn those_that_come_are_known_in_their_order_received_ahead_or_not() {
+        let many = arrivals::MOST as u32 + 2;
+        let (mut driver, mut clients) = crowd(many);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        for index in 0..many {
+            assert_received(&mut driver, token(index), b"abc");
+            let expected = [1, 2].map(|behind| Some(index + behind).filter(|&index| index < many).map(token));
+            assert_eq!(driver.upcoming(), expected, "behind {index}");
+        }
+    }
+
+    #[test]
+    fn behind_many_bytes_nothing_is_received_ahead() {
+        let (mut driver, mut clients) = crowd(2);
+        clients[0].write_all(&vec![b'x'; arrivals::ENOUGH_BYTES]).unwrap();
+        clients[1].write_all(b"abc").unwrap();
+        let mut received = 0;
+        while received < arrivals::ENOUGH_BYTES {
+            assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
+            received += driver.received().len();
+        }
+        assert!(!driver.has_received_ahead());
+        assert_received(&mut driver, OTHER, b"abc");
+    }
+
+    #[test]
+    fn what_was_received_ahead_is_not_lent_away_and_told_though_it_is_paused_and_dropped_with_its_connection()
+    {
+        let (mut driver, mut clients) = crowd(4);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        assert_received(&mut driver, token(0), b"abc");
+        assert!(!driver.lend_receiving(token(1)), "others would receive what is behind it");
+        assert!(driver.lend_receiving(token(0)), "nothing more has come");
+        driver.set_receiving(token(2), false);
+        driver.detach(token(3));
+        assert_received(&mut driver, token(1), b"abc");
+        assert_received(&mut driver, token(2), b"abc");
+        clients[2].write_all(b"def").unwrap();
+        assert_silent(&mut driver);
+        driver.set_receiving(token(2), true);
+        assert_received(&mut driver, token(2), b"def");
     }
 
     #[test]
@@ -566,6 +704,6 @@ mod tests {
         client.write_all(b"abc").unwrap();
         let _another = std::net::TcpStream::connect(address).unwrap();
         assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
-        assert_eq!(driver.upcoming(), None);
+        assert_eq!(driver.upcoming(), [None, None]);
     }
 }

@@ -6,6 +6,7 @@
 
 mod address;
 mod alarm_clock;
+mod arrivals;
 mod descriptors;
 mod driver;
 #[cfg(test)]
@@ -30,7 +31,7 @@ pub use self::io_uring::{IoUring, Unavailable};
 pub use address::{Address, InvalidAddress, PeerAddress};
 pub use alarm_clock::AlarmClock;
 pub use descriptors::{MAX_DESCRIPTORS_AHEAD, make_room_for_descriptors};
-pub use driver::{AcceptError, Completion, Driver, Outgoing, Submitted, Token};
+pub use driver::{AcceptError, BatchedSend, Completion, Driver, Outgoing, Submitted, Token};
 pub use epoll::Epoll;
 pub use io_driver::{InvalidIoDriver, IoDriver};
 pub use listener::{LISTEN_BACKLOG, Listener};

@@ -91,7 +91,7 @@ fn send_copied<S: Socket + ?Sized>(socket: &S, file: &File, offset: u64, count: 
 #[derive(Debug)]
 pub struct TcpSocket(pub(crate) OwnedFd);
 
-const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+pub(crate) const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
 impl Socket for TcpSocket {
     #[inline]

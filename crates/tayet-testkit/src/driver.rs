@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tayet_net::{
-    AcceptError, Completion, Driver, Listener, Moment, Outgoing, PeerAddress, Socket, Submitted, Token, Wake,
-    Waker,
+    AcceptError, BatchedSend, Completion, Driver, Listener, Moment, Outgoing, PeerAddress, Socket, Submitted,
+    Token, Wake, Waker,
 };
 
 use crate::socket::SimulatedSocket;
@@ -41,6 +41,8 @@ pub struct SimulatedDriver {
     net: SimulatedNet,
     attached: BTreeMap<u32, Attached>,
     batch: VecDeque<Ready>,
+    /// What was received and not told of yet, of a connection once.
+    untold: VecDeque<(Token, Vec<u8>)>,
     /// The client of the last [`Completion::Accepted`].
     offered: Option<usize>,
     /// What the last completion has brought.
@@ -69,6 +71,7 @@ impl SimulatedDriver {
             net,
             attached: BTreeMap::new(),
             batch: VecDeque::new(),
+            untold: VecDeque::new(),
             offered: None,
             received: None,
             idle_waits: 0,
@@ -105,6 +108,15 @@ impl SimulatedDriver {
             }
         }
         world.random.shuffle(self.batch.make_contiguous());
+    }
+
+    fn complete_next(&mut self) -> Option<Completion> {
+        while let Some(ready) = self.batch.pop_front() {
+            if let Some(completion) = self.complete(ready) {
+                return Some(completion);
+            }
+        }
+        None
     }
 
     fn complete(&mut self, ready: Ready) -> Option<Completion> {
@@ -145,6 +157,43 @@ impl SimulatedDriver {
     }
 
     fn receive(&mut self, token: Token) -> Option<Completion> {
+        let told_at_once = self.receive_some(token);
+        while !self.untold.is_empty()
+            && let Some(&Ready::Receive(next)) = self.batch.front()
+            && self.may_receive_ahead(next)
+        {
+            self.batch.pop_front();
+            self.receive_some(next);
+        }
+        told_at_once.or_else(|| self.tell())
+    }
+
+    /// Whether bytes of this connection are to be received before others are told of.
+    fn may_receive_ahead(&self, token: Token) -> bool {
+        let Some(client) = self.client(token) else { return false };
+        let mut world = self.net.lock();
+        let has_bytes = world.wires[client].has_incoming() && world.wires[client].incoming_bytes() > 0;
+        has_bytes && !self.has_untold_of(token) && chance(&mut world, |faults| faults.receive_ahead)
+    }
+
+    fn has_untold_of(&self, token: Token) -> bool {
+        self.untold.iter().any(|&(of, _)| of == token)
+    }
+
+    /// Tells of the next bytes whose connection is still there.
+    fn tell(&mut self) -> Option<Completion> {
+        while let Some((token, bytes)) = self.untold.pop_front() {
+            if self.client(token).is_some() {
+                let length = bytes.len();
+                self.received = Some(bytes);
+                return Some(Completion::Received(token, length));
+            }
+        }
+        None
+    }
+
+    /// Receives: bytes are told of behind those that have come before, an end at once.
+    fn receive_some(&mut self, token: Token) -> Option<Completion> {
         let client = self.client(token)?;
         let net = self.net.clone();
         let mut world = net.lock();
@@ -162,9 +211,8 @@ impl SimulatedDriver {
                 if is_served_again {
                     self.batch.push_back(Ready::Receive(token));
                 }
-                let length = bytes.len();
-                self.received = Some(bytes);
-                Some(Completion::Received(token, length))
+                self.untold.push_back((token, bytes));
+                None
             }
             Incoming::Ended => {
                 wire.is_finished = true;
@@ -207,7 +255,8 @@ impl SimulatedDriver {
     fn is_ready(&mut self) -> bool {
         self.fill_batch();
         let mut world = self.net.lock();
-        let has_happened = std::mem::take(&mut world.is_woken) || !self.batch.is_empty();
+        let has_more = !self.untold.is_empty() || !self.batch.is_empty();
+        let has_happened = std::mem::take(&mut world.is_woken) || has_more;
         if has_happened {
             self.idle_waits = 0;
         }
@@ -286,6 +335,9 @@ impl Driver for SimulatedDriver {
 
     fn lend_receiving(&mut self, token: Token) -> bool {
         let client = self.attached_client(token);
+        if self.has_untold_of(token) {
+            return false;
+        }
         let mut world = self.net.lock();
         let lends = !world.wires[client].is_finished && world.random.chance(500);
         if lends {
@@ -310,6 +362,15 @@ impl Driver for SimulatedDriver {
                 Submitted::Pending
             }
             Err(error) => Submitted::Done(Err(error)),
+        }
+    }
+
+    fn send_batch(&mut self, sends: &mut [BatchedSend]) {
+        for BatchedSend { token, bytes, sent } in sends {
+            let Some(client) = self.client(*token) else { continue };
+            let mut world = self.net.lock();
+            assert!(!world.wires[client].is_sending(), "{token:?} has a send under way");
+            *sent = world.server_send(client, bytes, &[]).unwrap_or(0);
         }
     }
 
@@ -358,17 +419,19 @@ impl Driver for SimulatedDriver {
         if let Some(client) = self.offered.take() {
             self.net.lock().drop_connection(client);
         }
-        while let Some(ready) = self.batch.pop_front() {
-            if let Some(completion) = self.complete(ready) {
-                self.note_completion();
-                return Some(completion);
-            }
+        let completion = self.tell().or_else(|| self.complete_next());
+        if completion.is_some() {
+            self.note_completion();
         }
-        None
+        completion
     }
 
     fn received(&self) -> &[u8] {
         self.received.as_deref().unwrap_or(&NOTHING_RECEIVED)
+    }
+
+    fn has_received_ahead(&self) -> bool {
+        !self.untold.is_empty()
     }
 
     fn waker(&self) -> Waker {

@@ -11,6 +11,8 @@ pub struct Faults {
     pub short_write: u32,
     /// A send takes nothing at first, though there is room.
     pub would_block: u32,
+    /// One more connection is received from before the first is told of; no fault, but what a driver may do.
+    pub receive_ahead: u32,
     /// A wait ends and nothing has happened, as after EINTR.
     pub empty_wake: u32,
     /// A connection is gone when it is to be accepted (ECONNABORTED).
@@ -30,6 +32,7 @@ impl Faults {
             short_read: often(),
             short_write: often(),
             would_block: often(),
+            receive_ahead: often(),
             empty_wake: often() / 2,
             exhausted: often() / 2,
             ..Self::default()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tayet_testkit::{Client, ClientId, RECEIVE_BYTES, Random, Reading, SimulatedNet, for_each_seed};
+use tayet_testkit::{Client, ClientId, Faults, RECEIVE_BYTES, Random, Reading, SimulatedNet, for_each_seed};
 
 use super::application::Kind;
 use super::stage::{Habits, Stage};
@@ -239,20 +239,40 @@ fn answers_go_together_and_wait_for_few_others() {
         (LARGE, 20, 20, 16),
     ] {
         for_each_seed(SEEDS, |seed| {
-            let batches = answered_together(seed, ask, call_us, from_us);
-            let (last, whole) = batches.split_last().unwrap();
-            assert!(whole.iter().all(|count| *count == together) && *last <= together, "{batches:?}");
+            let batches = answered_together(seed, ask, call_us, from_us, Faults::default());
+            assert_all_are(&batches, together);
         });
     }
 }
 
+#[test]
+fn answers_that_are_made_fast_wait_for_requests_at_hand() {
+    const LARGE: &str = "GET /Sized/1/2048 HTTP/1.1\r\nHost: x\r\n\r\n";
+    // What is asked for, the time that each answer takes to be made, and how many go together where all that has come is received
+    // first: as many as 100 us and 64 answers allow, unless they are large.
+    for (ask, call_us, together) in [(HELLO, 1, 64), (HELLO, 5, 21), (HELLO, 10, 11), (LARGE, 1, 1)] {
+        for_each_seed(SEEDS, |seed| {
+            let all_ahead = Faults { receive_ahead: 1_000, ..Faults::default() };
+            let batches = answered_together(seed, ask, call_us, 20, all_ahead);
+            assert_all_are(&batches, together);
+        });
+    }
+}
+
+/// All but the last, which may be fewer.
+fn assert_all_are(batches: &[usize], together: usize) {
+    let (last, whole) = batches.split_last().unwrap();
+    assert!(whole.iter().all(|count| *count == together) && *last <= together, "{batches:?}");
+}
+
 /// How many answers arrive at the same time, time by time, where many clients ask at once.
-fn answered_together(seed: u64, ask: &str, call_us: u64, from_us: u64) -> Vec<usize> {
+fn answered_together(seed: u64, ask: &str, call_us: u64, from_us: u64, faults: Faults) -> Vec<usize> {
     const CLIENTS: u64 = 150;
     const ASKED_AT: Duration = ms(10);
     let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
     let limits = Limits { hold_answers_from_us: from_us, ..limits() };
     let stage = Stage::new(seed, ExecutionModel::Inline, limits, habits);
+    stage.net.set_faults(faults);
     let script = || Client::connecting_at(ms(0)).wait(ASKED_AT).send(ask).await_answers(1).close();
     let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
     stage.drain_at(ms(1_000));

@@ -1,0 +1,159 @@
+//! What a driver has received and not told of yet.
+
+use std::ops::Range;
+
+use crate::Token;
+
+/// Connections that are received from before the first of them is told of. Few enough that what they sent, and what they are
+/// answered, stays in the nearest cache; enough that the code which the kernel runs to receive is fetched for all of them once, and
+/// so is the code that answers.
+pub(crate) const MOST: usize = 16;
+
+/// Bytes behind which nothing more is received ahead: more had better be looked at while it is in a near cache, and the next
+/// connection is to find room for a large read.
+pub(crate) const ENOUGH_BYTES: usize = 32 * 1024;
+
+/// Bytes of several connections, one behind the other in a buffer that all connections of a driver share.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    buffer: Vec<u8>,
+    arrivals: Vec<Arrival>,
+    /// The first of `arrivals` that has not been told of.
+    cursor: usize,
+    /// Where the bytes lie that were told of last.
+    told: Range<usize>,
+}
+
+/// What one connection has sent.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) token: Token,
+    bytes: Range<usize>,
+}
+
+impl Arrivals {
+    /// With room for so many bytes.
+    pub(crate) fn new(capacity_bytes: usize) -> Self {
+        Self {
+            buffer: Vec::with_capacity(capacity_bytes),
+            arrivals: Vec::with_capacity(MOST),
+            cursor: 0,
+            told: 0..0,
+        }
+    }
+
+    /// Forgets all that was told of, once all is.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        debug_assert!(!self.has_untold(), "something would be lost");
+        self.buffer.clear();
+        self.arrivals.clear();
+        self.cursor = 0;
+        self.told = 0..0;
+    }
+
+    /// Where the next bytes are to be appended. [`Arrivals::add`] follows.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// What was appended behind the first `start` bytes has come from this connection.
+    #[inline]
+    pub(crate) fn add(&mut self, token: Token, start: usize) {
+        self.arrivals.push(Arrival { token, bytes: start..self.buffer.len() });
+    }
+
+    /// Whether no more is to be received before something is told of.
+    #[inline]
+    pub(crate) fn are_enough(&self) -> bool {
+        self.arrivals.len() >= MOST || self.buffer.len() >= ENOUGH_BYTES
+    }
+
+    /// Tells of the next: from whom, and how many bytes.
+    #[inline]
+    pub(crate) fn tell(&mut self) -> Option<(Token, usize)> {
+        let Arrival { token, bytes } = self.arrivals.get(self.cursor)?;
+        self.cursor += 1;
+        self.told = bytes.clone();
+        Some((*token, bytes.len()))
+    }
+
+    /// The bytes that were told of last.
+    #[inline]
+    pub(crate) fn told(&self) -> &[u8] {
+        &self.buffer[self.told.clone()]
+    }
+
+    /// Whether there is something to tell of.
+    #[inline]
+    pub(crate) fn has_untold(&self) -> bool {
+        self.cursor < self.arrivals.len()
+    }
+
+    /// What there is to tell of.
+    #[inline]
+    pub(crate) fn untold(&self) -> &[Arrival] {
+        &self.arrivals[self.cursor..]
+    }
+
+    /// Whether there is something of this connection to tell of.
+    pub(crate) fn has_untold_of(&self, token: Token) -> bool {
+        self.untold().iter().any(|arrival| arrival.token == token)
+    }
+
+    /// Has nothing told of this connection any more.
+    pub(crate) fn forget(&mut self, token: Token) {
+        let untold = self.untold().iter().position(|arrival| arrival.token == token);
+        if let Some(position) = untold {
+            self.arrivals.remove(self.cursor + position);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(index: u32) -> Token {
+        Token { index, generation: 0 }
+    }
+
+    fn receive(arrivals: &mut Arrivals, index: u32, bytes: &[u8]) {
+        let start = arrivals.buffer().len();
+        arrivals.buffer().extend_from_slice(bytes);
+        arrivals.add(token(index), start);
+    }
+
+    #[test]
+    fn each_is_told_of_in_its_turn_and_its_bytes_are_its_own() {
+        let mut arrivals = Arrivals::new(2 * ENOUGH_BYTES);
+        receive(&mut arrivals, 1, b"one");
+        receive(&mut arrivals, 2, b"another");
+        assert!(arrivals.untold().len() == 2 && arrivals.told().is_empty());
+        assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(1), 3)), &b"one"[..]));
+        assert!(!arrivals.has_untold_of(token(1)) && arrivals.has_untold_of(token(2)));
+        assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(2), 7)), &b"another"[..]));
+        assert!(arrivals.tell().is_none() && arrivals.untold().is_empty());
+        arrivals.clear();
+        receive(&mut arrivals, 4, b"forgotten");
+        receive(&mut arrivals, 3, b"a third");
+        arrivals.forget(token(4));
+        assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(3), 7)), &b"a third"[..]));
+    }
+
+    #[test]
+    fn so_many_connections_are_enough_and_so_many_bytes() {
+        let mut arrivals = Arrivals::new(2 * ENOUGH_BYTES);
+        (1..MOST as u32).for_each(|index| receive(&mut arrivals, index, b"x"));
+        assert!(!arrivals.are_enough());
+        receive(&mut arrivals, 0, b"x");
+        assert!(arrivals.are_enough());
+
+        let mut arrivals = Arrivals::new(2 * ENOUGH_BYTES);
+        receive(&mut arrivals, 1, &[0; ENOUGH_BYTES - 1]);
+        assert!(!arrivals.are_enough());
+        receive(&mut arrivals, 2, b"x");
+        assert!(arrivals.are_enough());
+    }
+}
