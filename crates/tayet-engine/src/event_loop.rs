@@ -198,7 +198,7 @@ impl Loop {
             topics: LocalTopics::default(),
             ready: VecDeque::new(),
             head_limits: shared.limits.head(),
-            held: HeldAnswers::new(shared.limits.hold_answers_from_us),
+            held: HeldAnswers::new(shared.limits.hold_answers_from_us, shared.routes.len()),
             shared,
             driver,
             connections: Table::default(),

@@ -7,11 +7,13 @@
 //!
 //! An answer that is made faster than that waits while requests are at hand that the driver has received ahead, some 16 at most: a
 //! system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
-//! takes more than twice the time. Those requests are answered first, and then all of them are sent.
+//! takes more than twice the time. Those requests are answered first, and then all of them are sent. A call of a route that was not so
+//! fast when it last ran on this loop comes behind what is held: it may take its time, and nothing else is to wait for it.
 
 use bytes::Bytes;
 use tayet_net::{BatchedSend, Completion, Moment, Outgoing, Token};
 
+use crate::RouteId;
 use crate::event_loop::Loop;
 
 /// Beside what took longer to be made, a wake-up is little. What took less than
@@ -39,6 +41,8 @@ pub(crate) struct HeldAnswers {
     since: Option<Moment>,
     /// One of them was made fast.
     has_fast: bool,
+    /// By route: whether its last answer on this loop was made fast.
+    fast_routes: Vec<bool>,
     /// The number of those that are sent together; it wraps.
     batch: u32,
 }
@@ -82,6 +86,14 @@ impl Loop {
         }
     }
 
+    /// A handler of this route is about to be called here: what was made fast must not wait for one that may not be.
+    #[inline]
+    pub(crate) fn send_held_before(&mut self, route: RouteId) {
+        if self.held.has_fast && !self.held.fast_routes[route.0 as usize] {
+            self.send_held();
+        }
+    }
+
     /// Sends all that is held if it is as much as may be, or has waited.
     #[inline]
     pub(crate) fn send_held_if_enough(&mut self) {
@@ -112,9 +124,23 @@ impl Loop {
 }
 
 impl HeldAnswers {
-    pub(crate) fn new(hold_answers_from_us: u64) -> Self {
-        let from_ns = hold_answers_from_us.saturating_mul(1_000);
-        Self { from_ns, sends: Vec::new(), count: 0, bytes: 0, since: None, has_fast: false, batch: 0 }
+    pub(crate) fn new(hold_answers_from_us: u64, routes: usize) -> Self {
+        Self {
+            from_ns: hold_answers_from_us.saturating_mul(1_000),
+            sends: Vec::new(),
+            count: 0,
+            bytes: 0,
+            since: None,
+            has_fast: false,
+            fast_routes: vec![false; routes],
+            batch: 0,
+        }
+    }
+
+    /// An answer of this route has been made in so long.
+    #[inline]
+    pub(crate) fn note(&mut self, route: RouteId, took_ns: u64) {
+        self.fast_routes[route.0 as usize] = took_ns < self.from_ns;
     }
 
     /// Takes an answer that was made in so long, if it is one to be held, and leaves an empty buffer. `is_followed` says that

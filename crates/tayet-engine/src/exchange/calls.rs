@@ -49,6 +49,7 @@ impl Loop {
         if !runs_here {
             return self.hand_over(token, request);
         }
+        self.send_held_before(id);
         // What was due before has been taken: there is nothing to be dropped, and that need not be found out.
         let before = self.due.replace(Due::Request(request));
         debug_assert!(before.is_none(), "two calls at once");

@@ -168,6 +168,7 @@ impl Loop {
         self.shard.answered(busy.route.0, response.status(), took_ns);
         if let Some(current) = &mut self.current {
             current.took_ns = took_ns;
+            self.held.note(busy.route, took_ns);
         }
         match encode(response, asked, self.date.at(self.now), &mut self.out.head) {
             Encoded::Whole { keep_alive: true }

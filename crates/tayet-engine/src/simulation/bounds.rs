@@ -259,6 +259,31 @@ fn answers_that_are_made_fast_wait_for_requests_at_hand() {
     }
 }
 
+#[test]
+fn what_was_made_fast_waits_for_no_call_that_may_be_slow() {
+    // Too large to be held, and of a route of which nothing is known yet.
+    const UNKNOWN: &str = "GET /Sized/1/4096 HTTP/1.1\r\nHost: x\r\n\r\n";
+    const CALL_US: u64 = 15;
+    const ASKED_AT: Duration = ms(10);
+    for_each_seed(SEEDS, |seed| {
+        let habits = Habits { takeovers: 0, handler_us: CALL_US..=CALL_US, ..Habits::default() };
+        let stage = Stage::new(seed, ExecutionModel::Inline, limits(), habits);
+        stage.net.set_faults(Faults { receive_ahead: 1_000, ..Faults::default() });
+        let ask = |at, ask: &str| {
+            stage.net.add(Client::connecting_at(ms(0)).wait(at).send(ask).await_answers(1).close())
+        };
+        // While the first is answered the other two come, to be received together.
+        ask(ASKED_AT, HELLO);
+        let both = [HELLO, UNKNOWN].map(|what| ask(ASKED_AT + Duration::from_micros(CALL_US / 3), what));
+        stage.drain_at(ms(1_000));
+        let stage = stage.run();
+        let mut arrivals = both.map(|client| stage.net.transcript(client).arrived_at(0).unwrap());
+        arrivals.sort();
+        let calls = [2, 3].map(|calls| ASKED_AT + Duration::from_micros(calls * CALL_US));
+        assert_eq!(arrivals, calls, "each as soon as it was made, whichever was first");
+    });
+}
+
 /// All but the last, which may be fewer.
 fn assert_all_are(batches: &[usize], together: usize) {
     let (last, whole) = batches.split_last().unwrap();
