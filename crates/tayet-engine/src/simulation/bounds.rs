@@ -247,10 +247,13 @@ fn answers_go_together_and_wait_for_few_others() {
 
 #[test]
 fn answers_that_are_made_fast_wait_for_requests_at_hand() {
-    const LARGE: &str = "GET /Sized/1/2048 HTTP/1.1\r\nHost: x\r\n\r\n";
+    // With its head less than 4 KiB, and more.
+    const SHORT: &str = "GET /Sized/1/3840 HTTP/1.1\r\nHost: x\r\n\r\n";
+    const LARGE: &str = "GET /Sized/1/4096 HTTP/1.1\r\nHost: x\r\n\r\n";
     // What is asked for, the time that each answer takes to be made, and how many go together where all that has come is received
     // first: as many as 100 us and 64 answers allow, unless they are large.
-    for (ask, call_us, together) in [(HELLO, 1, 64), (HELLO, 5, 21), (HELLO, 10, 11), (LARGE, 1, 1)] {
+    let cases = [(HELLO, 1, 64), (HELLO, 5, 21), (HELLO, 10, 11), (SHORT, 1, 64), (LARGE, 1, 1)];
+    for (ask, call_us, together) in cases {
         for_each_seed(SEEDS, |seed| {
             let all_ahead = Faults { receive_ahead: 1_000, ..Faults::default() };
             let batches = answered_together(seed, ask, call_us, 20, all_ahead);
