@@ -178,11 +178,40 @@ pub(super) fn medians(runs: &[Figures]) -> Figures {
 
 /// The median of `figure`'s ratios to `base`, each taken within one round: rounds drift, neighbours in time do not.
 pub(super) fn ratio(runs: &[Figures], base: &[Figures], figure: Figure) -> Option<f64> {
+    median(ratios(runs, base, figure))
+}
+
+/// The interval in which that median lies with 95 % confidence, by rank: so many of them below its lower end, and as many above its
+/// upper one, that fewer tosses of a coin would come up heads once in forty times. Nothing for fewer than six rounds.
+pub(super) fn ratio_interval(runs: &[Figures], base: &[Figures], figure: Figure) -> Option<(f64, f64)> {
+    let mut ratios = ratios(runs, base, figure);
+    ratios.sort_by(f64::total_cmp);
+    let outside = ranks_outside(ratios.len())?;
+    Some((ratios[outside], ratios[ratios.len() - 1 - outside]))
+}
+
+fn ratios(runs: &[Figures], base: &[Figures], figure: Figure) -> Vec<f64> {
     let ratios = runs.iter().zip(base).filter_map(|(run, base)| {
         let ratio = run.get(&figure)? / base.get(&figure)?;
         ratio.is_finite().then_some(ratio)
     });
-    median(ratios.collect())
+    ratios.collect()
+}
+
+/// How many of so many values lie on each side of the interval of their median.
+fn ranks_outside(count: usize) -> Option<usize> {
+    const TAIL: f64 = 0.025;
+    // By logarithms, since the chance of no heads at all is less than a number can be for more than a thousand tosses.
+    let mut ln_chance = count as f64 * 0.5_f64.ln();
+    let mut below = 0.0;
+    for heads in 0..count {
+        below += ln_chance.exp();
+        if below > TAIL {
+            return heads.checked_sub(1);
+        }
+        ln_chance += ((count - heads) as f64 / (heads + 1) as f64).ln();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -215,6 +244,17 @@ mod tests {
         let (run, base) =
             (runs(RequestsPerSecond, &[90.0, 45.0, 95.0]), runs(RequestsPerSecond, &[100.0, 50.0, 100.0]));
         assert_eq!(ratio(&run, &base, RequestsPerSecond), Some(0.9));
+    }
+
+    #[test]
+    fn the_interval_of_a_median_is_that_of_the_sign_test() {
+        // From tables of the sign test, two-sided, 5 %.
+        assert_eq!([0, 1, 5].map(ranks_outside), [None; 3]);
+        assert_eq!([6, 9, 20, 36, 100].map(ranks_outside), [0, 1, 5, 11, 39].map(Some));
+        assert!(ranks_outside(10_000).is_some_and(|outside| outside.abs_diff(4_901) < 2));
+        let run: Vec<f64> = (1..=9).map(f64::from).collect();
+        let (run, base) = (runs(CpuUsPerRequest, &run), runs(CpuUsPerRequest, &[1.0; 9]));
+        assert_eq!(ratio_interval(&run, &base, CpuUsPerRequest), Some((2.0, 8.0)));
     }
 
     #[test]

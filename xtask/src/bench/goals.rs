@@ -3,6 +3,7 @@
 mod files;
 mod http;
 mod mongo;
+mod turns;
 mod tus;
 mod uploads;
 mod websockets;
@@ -54,6 +55,7 @@ pub(super) fn assess(family: Family, scenarios: &[Results]) -> Vec<Goal> {
     let measured = Measured { scenarios };
     match family {
         Family::Http => http::goals(measured),
+        Family::Turns => turns::goals(measured),
         Family::Files => files::goals(measured),
         Family::Uploads => uploads::goals(measured),
         Family::Tus => tus::goals(measured),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::contestant::name_of;
 use super::extent::Extent;
-use super::figure::{Figure, Figures, medians, ratio};
+use super::figure::{Figure, Figures, medians, ratio, ratio_interval};
 use super::goals::{self, Goal};
 use super::machine::Machine;
 use super::rounds::{MAX_FOREIGN_CPU_PERCENT, Standing};
@@ -58,6 +58,9 @@ pub(super) struct Results {
     pub(super) title: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bound_requests_per_second: Option<f64>,
+    /// Of short turns: how long each lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) turn_ms: Option<u64>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -78,6 +81,9 @@ pub(super) struct Row {
     pub(super) over: Option<String>,
     /// Medians of the ratios to that row's figure of the same round.
     pub(super) ratios: Figures,
+    /// In which they lie with 95 % confidence, where there are enough rounds to say.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) intervals: BTreeMap<Figure, (f64, f64)>,
     #[serde(skip_serializing_if = "Syscalls::is_empty")]
     pub(super) syscalls: Syscalls,
     /// Empty for a round that failed.
@@ -110,8 +116,14 @@ impl Results {
             name: scenario.name.to_owned(),
             title: scenario.title.to_owned(),
             bound_requests_per_second: scenario.bound_requests_per_second(),
+            turn_ms: scenario.turn_ms(),
             rows,
         }
+    }
+
+    /// How often each contestant was measured, failures included.
+    pub(super) fn rounds(&self) -> usize {
+        self.rows.iter().map(|row| row.rounds.len()).max().unwrap_or(0)
     }
 
     /// The row of `key`, unless it failed.
@@ -125,6 +137,10 @@ impl Row {
         let over = standing.entry.over;
         let base = all.iter().find(|other| Some(other.entry.contestant.key) == over);
         let ratio_of = |figure: &Figure| Some((*figure, ratio(&standing.samples, &base?.samples, *figure)?));
+        let interval_of = |figure: &Figure| {
+            let (low, high) = ratio_interval(&standing.samples, &base?.samples, *figure)?;
+            Some((*figure, (round(low), round(high))))
+        };
         let mut medians = medians(&standing.samples);
         let syscalls = &standing.syscalls;
         if let Some(figure) = scenario.syscalls_figure().filter(|_| !syscalls.is_empty()) {
@@ -138,6 +154,7 @@ impl Row {
             medians: round_all(&medians),
             over: over.map(str::to_owned),
             ratios: round_all(&COMPARED.iter().filter_map(ratio_of).collect()),
+            intervals: COMPARED.iter().filter_map(interval_of).collect(),
             syscalls: syscalls.iter().map(|(name, calls)| (name.clone(), round(*calls))).collect(),
             rounds: standing.samples.iter().map(round_all).collect(),
         }

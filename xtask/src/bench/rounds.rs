@@ -1,10 +1,11 @@
 //! The order of turns: A B C, A B C, ... so that all of a round are measured under much the same conditions.
 
 use super::Harness;
-use super::figure::{Figure, Figures};
+use super::figure::{Figure, Figures, medians};
 use super::progress::Progress;
-use super::scenario::{Entry, Scenario};
+use super::scenario::{Entry, Scenario, Work};
 use super::settings::Settings;
+use super::short_turns::{self, ShortTurns, TURNS_A_START, Turns};
 use super::syscalls::Syscalls;
 use super::turn;
 
@@ -41,6 +42,10 @@ pub(super) fn run(
         failures: Vec::new(),
     };
     let mut standings: Vec<_> = scenario.entries.iter().map(new).collect();
+    if let Work::ShortTurns(habits) = scenario.work {
+        run_together(harness, scenario, habits, &mut standings, progress)?;
+        return Ok(standings);
+    }
     let turns = scenario.turns(&harness.settings);
     for turn in 1..=turns {
         for standing in &mut standings {
@@ -61,6 +66,28 @@ pub(super) fn run(
     Ok(standings)
 }
 
+/// Lets all entries take short turns, as often as all of them are to be started.
+fn run_together(
+    harness: &Harness<'_>,
+    scenario: &Scenario,
+    habits: ShortTurns,
+    standings: &mut [Standing],
+    progress: &mut Progress,
+) -> anyhow::Result<()> {
+    let starts = scenario.turns(&harness.settings);
+    for start in 1..=starts {
+        harness.check_interrupt()?;
+        let outcomes = short_turns::take(harness, scenario, &scenario.entries, habits)
+            .unwrap_or_else(|error| short_turns::fail_all(standings.len(), &error));
+        for (standing, turns) in standings.iter_mut().zip(outcomes) {
+            let title = standing.entry.contestant.title;
+            progress.begin(&format!("{}, start {start} of {starts}: {title}", scenario.name));
+            progress.end(&standing.add_turns(turns));
+        }
+    }
+    Ok(())
+}
+
 impl Standing {
     /// Whether any round was measured.
     pub(super) fn has_figures(&self) -> bool {
@@ -72,6 +99,15 @@ impl Standing {
         self.samples.push(outcome.clone().unwrap_or_default());
         self.failures.extend(outcome.as_ref().err().cloned());
         outcome.map(|figures| summarize(&figures))
+    }
+
+    /// Adds the short turns of one start; those that could not be taken keep their places.
+    fn add_turns(&mut self, turns: Turns) -> Result<String, String> {
+        let outcome = turns.map_err(|error| format!("{error:#}"));
+        self.failures.extend(outcome.as_ref().err().cloned());
+        let none = || vec![Figures::new(); TURNS_A_START];
+        self.samples.extend(outcome.as_ref().map_or_else(|_| none(), Clone::clone));
+        outcome.map(|turns| summarize(&medians(&turns)))
     }
 
     /// Failing to trace is no failure of the entry: its system calls stay unknown.
@@ -168,6 +204,16 @@ mod tests {
         assert_eq!(standing.take_turn(|_| Ok(hello())).unwrap(), "requests/s 5");
         assert!(standing.has_figures());
         assert_eq!(standing.samples, [Figures::new(), hello()]);
+        assert_eq!(standing.failures, ["it broke"]);
+    }
+
+    #[test]
+    fn short_turns_that_fail_keep_their_places_too() {
+        let mut standing = standing();
+        assert_eq!(standing.add_turns(Err(anyhow!("it broke"))).unwrap_err(), "it broke");
+        assert_eq!(standing.add_turns(Ok(vec![hello(); TURNS_A_START])).unwrap(), "requests/s 5");
+        let expected = [vec![Figures::new(); TURNS_A_START], vec![hello(); TURNS_A_START]].concat();
+        assert_eq!(standing.samples, expected);
         assert_eq!(standing.failures, ["it broke"]);
     }
 

@@ -3,6 +3,7 @@
 pub(super) mod files;
 pub(super) mod http;
 pub(super) mod mongo;
+mod turns;
 pub(super) mod tus;
 pub(super) mod uploads;
 mod websockets;
@@ -16,6 +17,7 @@ use super::contestant::Contestant;
 use super::database::FERRETDB;
 use super::figure::Figure;
 use super::settings::Settings;
+use super::short_turns::{HTTP_LOAD, STARTS_A_ROUND, ShortTurns, TURN_MS};
 use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
@@ -49,6 +51,7 @@ pub(super) struct Scenario {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Family {
     Http,
+    Turns,
     Files,
     Uploads,
     Tus,
@@ -63,6 +66,8 @@ pub(super) enum Family {
 pub(super) enum Work {
     /// As fast as wrk can.
     Load(Load),
+    /// In turns of a fraction of a second, among servers that all run.
+    ShortTurns(ShortTurns),
     /// A paced client on the path, while wrk holds so many connections in handlers that sleep.
     Mixed { sleepers: u32 },
     /// Requests at a steady pace, over so many connections in turn.
@@ -105,13 +110,22 @@ pub(super) fn contestant(key: &str) -> Option<Contestant> {
 }
 
 impl Family {
-    pub(super) const ALL: [Self; 7] =
-        [Self::Http, Self::Files, Self::Uploads, Self::Tus, Self::Mongo, Self::WebSockets, Self::Wsgi];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Http,
+        Self::Turns,
+        Self::Files,
+        Self::Uploads,
+        Self::Tus,
+        Self::Mongo,
+        Self::WebSockets,
+        Self::Wsgi,
+    ];
 
     /// Its scenarios, in the order of the report.
     pub(super) fn scenarios(self) -> Vec<Scenario> {
         match self {
             Self::Http => http::scenarios(),
+            Self::Turns => turns::scenarios(),
             Self::Files => files::scenarios(),
             Self::Uploads => uploads::scenarios(),
             Self::Tus => tus::scenarios(),
@@ -125,6 +139,7 @@ impl Family {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
+            Self::Turns => "turns",
             Self::Files => "files",
             Self::Uploads => "uploads",
             Self::Tus => "tus",
@@ -138,6 +153,7 @@ impl Family {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Http => "Requests",
+            Self::Turns => "Requests in short turns",
             Self::Files => "Files and compression",
             Self::Uploads => "Uploads",
             Self::Tus => "Resumable uploads",
@@ -149,10 +165,13 @@ impl Family {
 }
 
 impl Scenario {
-    /// How many turns each entry takes; what is counted is the same every time.
+    /// How many turns each entry takes, or how often all are started to take short ones; what is counted is the same every time.
     pub(super) fn turns(&self, settings: &Settings) -> u32 {
         if self.work == Work::Instructions || self.name == MILLION {
             return 1;
+        }
+        if let Work::ShortTurns(_) = self.work {
+            return settings.rounds * STARTS_A_ROUND;
         }
         settings.rounds * self.parts_of_a_round(settings) as u32
     }
@@ -168,6 +187,11 @@ impl Scenario {
         if is_close { settings.load_seconds.clamp(1, PARTS_OF_A_CLOSE_ROUND) } else { 1 }
     }
 
+    /// How long each of its turns lasts, where they are short.
+    pub(super) fn turn_ms(&self) -> Option<u64> {
+        matches!(self.work, Work::ShortTurns(_)).then_some(TURN_MS)
+    }
+
     /// What has to run beside, where it is neither wrk nor the harness.
     pub(super) fn helper(&self) -> Option<&'static str> {
         match self.work {
@@ -175,6 +199,7 @@ impl Scenario {
                 Some(WS_LOAD)
             }
             Work::Upload(_) => Some(UPLOAD_LOAD),
+            Work::ShortTurns(_) => Some(HTTP_LOAD),
             _ if self.asks_database() => Some(FERRETDB),
             _ => None,
         }

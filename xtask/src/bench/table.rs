@@ -31,14 +31,13 @@ fn introduction(report: &Report) -> String {
     let machine = &report.machine;
     let settings = &report.settings;
     let mut text = format!(
-        "Measured on {} on {} ({} cores, {:.0} GB, Linux {}), {} rounds of {} s each, the load beside the server.\n\n",
+        "Measured on {} on {} ({} cores, {:.0} GB, Linux {}), {}, the load beside the server.\n\n",
         report.date,
         machine.processor,
         machine.cores,
         machine.memory_gb,
         machine.kernel,
-        settings.rounds,
-        settings.load_seconds
+        extent_in_time(report)
     );
     if !settings.is_thorough {
         text.push_str("**A shortened run: it shows that everything works, not how fast it is.**\n\n");
@@ -53,13 +52,20 @@ fn introduction(report: &Report) -> String {
     text
 }
 
+/// How often and how long each server was loaded.
+fn extent_in_time(report: &Report) -> String {
+    match report.scenarios.iter().find_map(|results| Some((results.turn_ms?, results.rounds()))) {
+        Some((turn_ms, turns)) => format!("{turns} turns of {turn_ms} ms each"),
+        None => format!("{} rounds of {} s each", report.settings.rounds, report.settings.load_seconds),
+    }
+}
+
 /// Which scenarios took their time in more rounds than were asked for, each of them shorter.
 fn divisions(scenarios: &[Results], asked_rounds: u32) -> Option<String> {
-    let rounds = |results: &Results| results.rows.iter().map(|row| row.rounds.len()).max().unwrap_or(0);
     let divided: Vec<_> = scenarios
         .iter()
-        .filter(|results| rounds(results) > asked_rounds as usize)
-        .map(|results| format!("{} ({})", results.title, rounds(results)))
+        .filter(|results| results.turn_ms.is_none() && results.rounds() > asked_rounds as usize)
+        .map(|results| format!("{} ({})", results.title, results.rounds()))
         .collect();
     let which = (!divided.is_empty()).then(|| divided.join("; "))?;
     Some(format!("The same time in more rounds, each of them shorter: {which}.\n\n"))
@@ -136,7 +142,13 @@ fn comparison(results: &Results) -> Option<String> {
     let title_of = |key: &str| results.rows.iter().find(|row| row.key == key).map(|row| row.title.as_str());
     match bases.iter().collect::<Vec<_>>()[..] {
         [] => None,
-        [base] => Some(format!("× is to the {} of the same round.", title_of(base)?)),
+        [base] => {
+            let title = title_of(base)?;
+            let has_intervals = results.rows.iter().any(|row| !row.intervals.is_empty());
+            let interval =
+                if has_intervals { "; in brackets, where that lies with 95 % confidence" } else { "" };
+            Some(format!("× is to the {title} of the same round{interval}."))
+        }
         _ => Some("× is to the first row of the same server, in the same round.".to_owned()),
     }
 }
@@ -177,7 +189,11 @@ impl Column {
     fn cell(self, results: &Results, row: &Row) -> Option<String> {
         match self {
             Self::Median(figure) => Some(number(*row.medians.get(&figure)?, figure.decimals())),
-            Self::Ratio(figure) => Some(number(*row.ratios.get(&figure)?, 2)),
+            Self::Ratio(figure) => {
+                let ratio = number(*row.ratios.get(&figure)?, 2);
+                let Some(&(low, high)) = row.intervals.get(&figure) else { return Some(ratio) };
+                Some(format!("{ratio} ({} to {})", number(low, 2), number(high, 2)))
+            }
             Self::OfBound => {
                 let share =
                     row.medians.get(&Figure::RequestsPerSecond)? / results.bound_requests_per_second?;
@@ -204,6 +220,8 @@ pub(super) fn number(value: f64, decimals: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::bench::figure::Figures;
     use crate::bench::syscalls::Syscalls;
@@ -217,6 +235,7 @@ mod tests {
             medians: Figures::from([(Figure::RequestsPerSecond, rps), (Figure::Errors, 0.0)]),
             over: ratio.map(|_| "floor".to_owned()),
             ratios: ratio.map(|ratio| (Figure::RequestsPerSecond, ratio)).into_iter().collect(),
+            intervals: BTreeMap::new(),
             syscalls: Syscalls::new(),
             rounds: Vec::new(),
         }
@@ -228,6 +247,7 @@ mod tests {
             name: "x".to_owned(),
             title: "X".to_owned(),
             bound_requests_per_second: bound,
+            turn_ms: None,
             rows,
         }
     }
@@ -258,6 +278,23 @@ mod tests {
         let expected = "### X\n\n× is to the FLOOR of the same round.\n\n| server | requests/s | × |\n\
             | --- | ---: | ---: |\n| FLOOR | 200,000 |  |\n| GO | 100,000 | 0.50 |\n\n";
         assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn a_ratio_of_many_rounds_has_its_interval_behind_it() {
+        let mut go = row("go", 1e5, Some(0.5));
+        go.intervals.insert(Figure::RequestsPerSecond, (0.47, 0.52));
+        let table = scenario_table(&results(vec![row("floor", 2e5, None), go], None));
+        assert!(table.contains("of the same round; in brackets, where that lies"), "{table}");
+        assert!(table.contains("| GO | 100,000 | 0.50 (0.47 to 0.52) |"), "{table}");
+    }
+
+    #[test]
+    fn short_turns_are_no_shorter_rounds() {
+        let mut row = row("floor", 1.0, None);
+        row.rounds = vec![Figures::new(); 96];
+        let results = Results { turn_ms: Some(200), ..results(vec![row], None) };
+        assert_eq!(divisions(&[results], 3), None);
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub(super) fn take(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) ->
         Work::WebSocketEcho { sockets } => websocket::echo(harness, &start()?, sockets),
         Work::WebSocketFanOut { sockets } => websocket::fan_out(harness, &start()?, sockets),
         Work::WebSocketIdle(idle) => websocket_idle::measure(harness, idle, start),
+        Work::ShortTurns(_) => bail!("short turns are taken together"),
         Work::Upload(upload) => upload::measure(harness, &start()?, upload),
         Work::Instructions => {
             let count = instructions::count(harness, &entry.contestant)?;
@@ -90,7 +91,8 @@ pub(super) fn count_syscalls(
     }
 }
 
-fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
+/// Starts the entry's server and checks that it does the scenario's work.
+pub(super) fn start(harness: &Harness<'_>, scenario: &Scenario, entry: &Entry) -> anyhow::Result<Server> {
     let contestant = &entry.contestant;
     let path = contestant.path(scenario.path);
     let mut launch = Launch::new(harness.workspace, &harness.programs, contestant, &path)?;

@@ -1,19 +1,14 @@
 //! The load generator for WebSockets: a process that opens sockets, and then does what it is told.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use super::background::Background;
+use super::load_process::LoadProcess;
 
 /// The package of the load generator.
 pub(super) const WS_LOAD: &str = "ws-load";
@@ -23,8 +18,6 @@ const OPEN_LIMIT: Duration = Duration::from_secs(300);
 const GRACE: Duration = Duration::from_secs(15);
 /// How long a publication may take to arrive everywhere.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(70);
-/// Lines that may wait to be read.
-const MAX_EVENTS: usize = 16;
 /// An address has some 28,000 ports to connect from; few of many are found sooner than the last ones.
 const SOCKETS_PER_SOURCE: u32 = 4_000;
 /// Each process connects from addresses of its own, so many apart.
@@ -55,10 +48,7 @@ pub(super) enum Mode {
 
 /// A load whose sockets are open.
 pub(super) struct WsLoad {
-    // Ahead of the process, which takes the end of its input as the wish to end.
-    input: ChildStdin,
-    process: Background,
-    events: Receiver<String>,
+    process: LoadProcess,
     pub(super) opened: Opened,
 }
 
@@ -88,20 +78,19 @@ pub(super) struct Published {
 impl WsLoad {
     /// Starts `program` and returns when the sockets are open.
     pub(super) fn open(program: &Path, target: Target<'_>, mode: Mode) -> anyhow::Result<Self> {
-        let (process, input, output) = Background::start_with_pipes(&mut command(program, target, mode))?;
-        let events = read_lines(output);
-        let opened = receive(&events, &["opened"], OPEN_LIMIT)?;
-        Ok(Self { input, process, events, opened })
+        let process = LoadProcess::start(&mut command(program, target, mode))?;
+        let opened = process.hear(&["opened"], OPEN_LIMIT)?;
+        Ok(Self { process, opened })
     }
 
     pub(super) fn processes(&self) -> BTreeSet<u32> {
-        BTreeSet::from([self.process.pid()])
+        self.process.processes()
     }
 
     /// Lets an echo or a fan-out of `duration` run, to the end of the process.
     pub(super) fn run(mut self, duration: Duration) -> anyhow::Result<Outcome> {
-        self.tell("start")?;
-        let outcome = receive(&self.events, &["exchanged", "delivered"], duration + GRACE)?;
+        self.process.tell("start")?;
+        let outcome = self.process.hear(&["exchanged", "delivered"], duration + GRACE)?;
         self.process.wait(GRACE)?;
         Ok(outcome)
     }
@@ -112,22 +101,18 @@ impl WsLoad {
         struct Status {
             pinged: u32,
         }
-        self.tell("status")?;
-        Ok(receive::<Status>(&self.events, &["status"], GRACE)?.pinged)
+        self.process.tell("status")?;
+        Ok(self.process.hear::<Status>(&["status"], GRACE)?.pinged)
     }
 
     /// Begins to publish to all sockets of this process.
     pub(super) fn publish(&mut self) -> anyhow::Result<()> {
-        self.tell("publish")
+        self.process.tell("publish")
     }
 
     /// What came of `publish`.
     pub(super) fn published(&mut self) -> anyhow::Result<Published> {
-        receive(&self.events, &["published"], DELIVERY_LIMIT)
-    }
-
-    fn tell(&mut self, command: &str) -> anyhow::Result<()> {
-        writeln!(self.input, "{command}").context("telling the load what to do")
+        self.process.hear(&["published"], DELIVERY_LIMIT)
     }
 }
 
@@ -153,59 +138,17 @@ fn command(program: &Path, target: Target<'_>, mode: Mode) -> Command {
     command
 }
 
-fn read_lines(output: ChildStdout) -> Receiver<String> {
-    let (sender, receiver) = mpsc::sync_channel(MAX_EVENTS);
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
-}
-
-fn receive<T: DeserializeOwned>(
-    events: &Receiver<String>,
-    names: &[&str],
-    limit: Duration,
-) -> anyhow::Result<T> {
-    match events.recv_timeout(limit) {
-        Ok(line) => parse(&line, names),
-        Err(RecvTimeoutError::Timeout) => bail!("the load says nothing for {} s", limit.as_secs()),
-        Err(RecvTimeoutError::Disconnected) => bail!("the load ended without a word"),
-    }
-}
-
-fn parse<T: DeserializeOwned>(line: &str, names: &[&str]) -> anyhow::Result<T> {
-    #[derive(Deserialize)]
-    struct Event {
-        event: String,
-        error: Option<String>,
-    }
-    let event: Event = serde_json::from_str(line).with_context(|| format!("the load said {line:?}"))?;
-    match event.error {
-        Some(error) => bail!("{error}"),
-        None if names.contains(&event.event.as_str()) => {
-            serde_json::from_str(line).with_context(|| format!("the load said {line:?}"))
-        }
-        None => bail!("the load said {line:?} instead of {}", names.join(" or ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_was_expected_is_read_and_a_failure_is_an_error() {
-        let line = r#"{"event":"delivered","deliveries":30000,"seconds":1.5,"p50_us":900,"p99_us":1200}"#;
+    fn what_was_echoed_or_delivered_is_an_outcome() {
         let expected = Outcome { count: 30_000, seconds: 1.5, p50_us: 900.0, p99_us: 1200.0 };
-        assert_eq!(parse::<Outcome>(line, &["exchanged", "delivered"]).unwrap(), expected);
-        assert!(parse::<Opened>(line, &["opened"]).is_err());
-        let failed = r#"{"event":"failed","error":"the server closed a connection"}"#;
-        let error = parse::<Opened>(failed, &["opened"]).unwrap_err();
-        assert_eq!(error.to_string(), "the server closed a connection");
+        for what in ["messages", "deliveries"] {
+            let line = format!(r#"{{"{what}":30000,"seconds":1.5,"p50_us":900,"p99_us":1200}}"#);
+            assert_eq!(serde_json::from_str::<Outcome>(&line).unwrap(), expected);
+        }
     }
 
     #[test]
@@ -216,13 +159,5 @@ mod tests {
         let words: Vec<_> = command.get_args().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(&words[..2], ["idle", "--deflate"]);
         assert!(words.ends_with(&["--source", "127.1.2.1", "--sources", "5"]), "{words:?}");
-    }
-
-    #[test]
-    fn a_load_that_ends_at_once_is_an_error() {
-        let address = "127.0.0.1:80".parse().unwrap();
-        let target = Target { address, path: "/ws", sockets: 1, process: 0 };
-        let error = WsLoad::open(Path::new("true"), target, Mode::Idle { deflate: false });
-        assert_eq!(error.err().unwrap().to_string(), "the load ended without a word");
     }
 }

@@ -9,7 +9,7 @@ use crate::bench::wrk::{Load, Shape};
 
 pub(in crate::bench) const SLEEPER: Contestant =
     peer("sleeper", "bare thread per connection", Program::Floor("floor-sleeper"));
-const FLOOR_PARSING: Contestant =
+pub(in crate::bench) const FLOOR_PARSING: Contestant =
     peer("floor-parsing", "bare epoll loop, with httparse", Program::Floor("floor-parsing"));
 /// The same with so many loops, which share nothing that is written.
 pub(in crate::bench) const FLOOR_1_LOOP: Contestant = Contestant {

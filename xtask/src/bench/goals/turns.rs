@@ -1,0 +1,17 @@
+//! What is asked of plain requests beside the bare loop, where a few per cent can be told.
+
+use super::Demand::AtMost;
+use super::{Goal, Measured, goal};
+use crate::bench::contestant::{FLOOR, TAYET};
+use crate::bench::figure::Figure;
+
+pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
+    let cost = |(connections, scenario)| {
+        goal(
+            &format!("hello, {connections} connections: CPU a request over the bare epoll loop"),
+            measured.ratio(scenario, TAYET, FLOOR, Figure::CpuUsPerRequest),
+            (2, AtMost(1.05), None),
+        )
+    };
+    [("64", "turns-64"), ("512", "turns-512"), ("4,096", "turns-4096")].map(cost).to_vec()
+}
