@@ -77,6 +77,9 @@ pub(super) fn take(
         }
         places.push(place);
     }
+    if places.iter().all(Result::is_err) {
+        return Ok(turns_of(places));
+    }
     let mut load = LoadProcess::start(&mut command)?;
     load.hear::<serde::de::IgnoredAny>(&["opened"], OPEN_LIMIT)?;
     for turn in 0..=TURNS_A_START {
@@ -87,7 +90,11 @@ pub(super) fn take(
             }
         }
     }
-    Ok(places.into_iter().map(|place| place.map(|place| place.turns)).collect())
+    Ok(turns_of(places))
+}
+
+fn turns_of(places: Vec<anyhow::Result<Place>>) -> Vec<Turns> {
+    places.into_iter().map(|place| place.map(|place| place.turns)).collect()
 }
 
 impl Place {
