@@ -26,8 +26,8 @@ const MAX_HELD_BYTES: usize = 256 * 1024;
 const MAX_HELD_NS: u64 = 1_000_000;
 /// The same where one of them was made fast: requests at hand may prove slower than it.
 const MAX_FAST_HELD_NS: u64 = 100_000;
-/// Larger answers that were made fast are not held. As much as 16 short answers to pipelined requests; so much of 16 connections is
-/// little in the second cache.
+/// Larger answers that were made fast are not held. Sixteen short ones to pipelined requests are fewer bytes; of sixteen connections it
+/// is 64 KiB, for which a second cache has room several times.
 const MAX_FAST_BYTES: usize = 4 * 1024;
 
 /// What is held, in the order in which it was made; of a connection one answer at most.
