@@ -283,6 +283,15 @@ impl Table {
         }
     }
 
+    /// With which others the connection's last answer was held, whatever it is.
+    pub(crate) fn held_batch(&mut self, token: Token) -> Option<&mut u32> {
+        match self.occupant(token)? {
+            Occupant::Http(connection) => Some(&mut connection.held_batch),
+            Occupant::Session(session) => Some(&mut session.held_batch),
+            Occupant::Nobody => None,
+        }
+    }
+
     /// Puts a session in the place of the HTTP connection that it was.
     pub(crate) fn begin_session(&mut self, token: Token, session: Session) {
         if let Some(occupant) = self.occupant(token) {

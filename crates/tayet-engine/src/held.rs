@@ -9,6 +9,9 @@
 //! system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
 //! takes more than twice the time. Those requests are answered first, and then all of them are sent. A call of a route that was not so
 //! fast when it last ran on this loop comes behind what is held: it may take its time, and nothing else is to wait for it.
+//!
+//! What a session has said while the loop was with it is held by the same rules. Until that is sent the loop is the one that writes
+//! to its socket; what others say meanwhile goes behind it.
 
 use bytes::Bytes;
 use tayet_net::{BatchedSend, Completion, Moment, Outgoing, Token};
@@ -30,7 +33,7 @@ const MAX_FAST_HELD_NS: u64 = 100_000;
 /// is 64 KiB, for which a second cache has room several times.
 const MAX_FAST_BYTES: usize = 4 * 1024;
 
-/// What is held, in the order in which it was made; of a connection one answer at most.
+/// What is held, in the order in which it was made; of a connection one answer, or what a session has said meanwhile, at most.
 pub(crate) struct HeldAnswers {
     /// [`hold_answers_from_us`](crate::Limits::hold_answers_from_us) in nanoseconds.
     from_ns: u64,
@@ -42,6 +45,8 @@ pub(crate) struct HeldAnswers {
     since: Option<Moment>,
     /// One of them was made fast.
     has_fast: bool,
+    /// One of them is a session's, which is to be told when it has been sent.
+    has_sessions: bool,
     /// By route: whether its last answer on this loop was made fast.
     fast_routes: Vec<bool>,
     /// The number of those that are sent together; it wraps.
@@ -74,15 +79,22 @@ impl Loop {
             return;
         }
         self.driver.send_batch(&mut self.held.sends[..count]);
+        let has_sessions = std::mem::take(&mut self.held.has_sessions);
         for place in 0..count {
             let send = &mut self.held.sends[place];
             self.shard.sent_bytes.add(send.sent as u64);
-            if send.sent < send.bytes.len() {
+            let (token, sent) = (send.token, send.sent);
+            if sent < send.bytes.len() {
                 self.send_rest(place);
-            } else if send.bytes.capacity() > MAX_FAST_BYTES {
+                continue;
+            }
+            if send.bytes.capacity() > MAX_FAST_BYTES {
                 send.bytes = Vec::new();
             } else {
                 send.bytes.clear();
+            }
+            if has_sessions && let Some(sessions) = self.sessions_of(token) {
+                sessions.sent_held(self, token, sent, None);
             }
         }
     }
@@ -107,10 +119,12 @@ impl Loop {
     #[inline(never)]
     fn send_rest(&mut self, place: usize) {
         let BatchedSend { token, ref mut bytes, sent } = self.held.sends[place];
-        let head = std::mem::take(bytes);
+        let mut outgoing = Outgoing { head: std::mem::take(bytes), tail: Bytes::new(), sent };
         // The connection may have broken meanwhile.
-        if self.connections.get(token).is_some() {
-            self.send(token, &mut Outgoing { head, tail: Bytes::new(), sent });
+        if let Some(sessions) = self.sessions_of(token) {
+            sessions.sent_held(self, token, sent, Some(outgoing));
+        } else if self.connections.get(token).is_some() {
+            self.send(token, &mut outgoing);
         }
     }
 
@@ -118,7 +132,7 @@ impl Loop {
     #[inline]
     pub(crate) fn send_held_of(&mut self, token: Token) {
         let batch = self.held.batch;
-        if self.held.count > 0 && self.connections.get(token).is_some_and(|it| it.held_batch == batch) {
+        if self.held.count > 0 && self.connections.held_batch(token).is_some_and(|it| *it == batch) {
             self.send_held();
         }
     }
@@ -133,6 +147,7 @@ impl HeldAnswers {
             bytes: 0,
             since: None,
             has_fast: false,
+            has_sessions: false,
             fast_routes: vec![false; routes],
             batch: 0,
         }
@@ -168,6 +183,20 @@ impl HeldAnswers {
         self.push(token, answer);
         self.has_fast |= is_fast;
         Some(self.batch)
+    }
+
+    /// The same for what a session has said.
+    pub(crate) fn take_of_session(
+        &mut self,
+        token: Token,
+        said: &mut Vec<u8>,
+        took_ns: u64,
+        is_followed: bool,
+        now: Moment,
+    ) -> Option<u32> {
+        let batch = self.take(token, said, took_ns, is_followed, now);
+        self.has_sessions |= batch.is_some();
+        batch
     }
 
     fn push(&mut self, token: Token, answer: &mut Vec<u8>) {

@@ -48,6 +48,8 @@ pub(crate) struct Session {
     received_ms: u64,
     /// What is being sent has had to wait.
     has_waited: bool,
+    /// With which others what it said last was held (`held.rs`); 0 before anything was.
+    pub(crate) held_batch: u32,
     pub(crate) timing: Timing,
 }
 
@@ -111,6 +113,7 @@ impl Session {
             memberships: SmallVec::new(),
             received_ms: now_ms,
             has_waited: false,
+            held_batch: 0,
             timing: Timing::default(),
         }
     }

@@ -21,6 +21,7 @@ impl Loop {
         let class = &self.shared.routes[route.0 as usize].messages;
         if self.runs_inline(class) {
             class.begins_inline();
+            self.send_held_before(route);
             self.due = Some(Due::Event { channel, event });
             return Progress::Call;
         }
@@ -33,9 +34,14 @@ impl Loop {
 
     /// The current session's handler has been called here.
     pub(crate) fn handled(&mut self, channel: &Channel) {
-        self.set_now();
-        if let Some(session) = self.connections.session(channel.token) {
-            session.is_busy = false;
+        let called_at = self.now;
+        self.set_now_behind_call();
+        let Some(session) = self.connections.session(channel.token) else { return };
+        session.is_busy = false;
+        let took_ns = self.now.ns_since(called_at);
+        self.held.note(session.route, took_ns);
+        if let Some(current) = &mut self.current {
+            current.took_ns = took_ns;
         }
     }
 
@@ -94,7 +100,7 @@ impl Loop {
                 self.set_session_receiving(token, false);
             }
         }
-        self.uncork(token);
+        self.uncork(token, current.took_ns);
         let Some(session) = self.connections.session(token) else { return true };
         session.release_waiting();
         if session.has_ended && !session.has_backlog() {

@@ -11,6 +11,7 @@ use crate::socket_event::SocketEvent;
 impl Loop {
     /// The loop is to send what waits.
     pub(super) fn flush_session(&mut self, token: Token) {
+        self.send_held_of(token);
         let Some(session) = self.connections.session(token) else { return };
         if session.stalled_since_ms().is_some() {
             return;
@@ -42,7 +43,8 @@ impl Loop {
         }
     }
 
-    pub(super) fn uncork(&mut self, token: Token) {
+    /// Sends what has gathered while the loop was with it, or holds it, by how long the last call took.
+    pub(super) fn uncork(&mut self, token: Token, took_ns: u64) {
         let Some(session) = self.connections.session(token) else { return };
         let uncorked = session.channel.outbox().uncork();
         match uncorked {
@@ -50,9 +52,51 @@ impl Loop {
                 self.keep_buffer(buffer);
                 self.session_flushed(token);
             }
-            Uncorked::Something(outgoing) => self.send_for_session(token, outgoing),
+            Uncorked::Something(outgoing) => self.hold_or_send(token, outgoing, took_ns),
             Uncorked::Sending => {}
         }
+    }
+
+    fn hold_or_send(&mut self, token: Token, mut outgoing: Outgoing, took_ns: u64) {
+        let is_followed = self.driver.has_received_ahead();
+        let Some(session) = self.connections.session(token) else { return };
+        // One whose peer has ended closes now.
+        if outgoing.tail.is_empty()
+            && !session.has_ended
+            && let Some(batch) =
+                self.held.take_of_session(token, &mut outgoing.head, took_ns, is_followed, self.now)
+        {
+            session.held_batch = batch;
+            self.keep_buffer(outgoing.head);
+            self.send_held_if_enough();
+        } else {
+            self.send_for_session(token, outgoing);
+        }
+    }
+
+    /// So many bytes of what was held of it have been sent; the rest, if any, did not go at once.
+    pub(super) fn session_sent_held(&mut self, token: Token, count: usize, rest: Option<Outgoing>) {
+        let Some(session) = self.connections.session(token) else { return };
+        if session.stage == Stage::Gone {
+            return;
+        }
+        let next = if rest.is_some() {
+            session.channel.outbox().note_sent(count);
+            rest
+        } else {
+            self.next_behind(token, count)
+        };
+        match next {
+            Some(outgoing) => self.send_for_session(token, outgoing),
+            None => self.session_flushed(token),
+        }
+    }
+
+    /// What is to be sent next, behind so many bytes that have been.
+    fn next_behind(&mut self, token: Token, count: usize) -> Option<Outgoing> {
+        let mut outbox = self.connections.session(token)?.channel.outbox();
+        outbox.note_sent(count);
+        outbox.next_outgoing()
     }
 
     /// Sends, and what waits behind it, as much as the kernel takes.
@@ -61,13 +105,8 @@ impl Loop {
             let remaining = outgoing.remaining();
             match submit(&mut *self.driver, &self.shard, token, &mut outgoing) {
                 Submission::Done => {
-                    let Some(session) = self.connections.session(token) else { return };
-                    let mut outbox = session.channel.outbox();
-                    outbox.note_sent(remaining);
-                    let next = outbox.next_outgoing();
-                    drop(outbox);
                     self.keep_buffer(outgoing.head);
-                    match next {
+                    match self.next_behind(token, remaining) {
                         Some(next) => outgoing = next,
                         None => {
                             self.session_flushed(token);

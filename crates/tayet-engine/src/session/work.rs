@@ -35,6 +35,8 @@ pub(crate) trait SessionWork: Sync {
     fn receive(&self, the_loop: &mut Loop, token: Token, mail: SessionMail);
     /// Some of what was waiting to be sent has been.
     fn sent(&self, the_loop: &mut Loop, token: Token, outgoing: Outgoing, count: usize);
+    /// So many bytes of what was held have been sent; the rest, if any, did not go at once.
+    fn sent_held(&self, the_loop: &mut Loop, token: Token, count: usize, rest: Option<Outgoing>);
     /// The peer has ended its sending direction.
     fn ended(&self, the_loop: &mut Loop, token: Token);
     /// The deadline has come.
@@ -103,6 +105,10 @@ impl SessionWork for Sessions {
 
     fn sent(&self, the_loop: &mut Loop, token: Token, outgoing: Outgoing, count: usize) {
         the_loop.session_sent(token, outgoing, count);
+    }
+
+    fn sent_held(&self, the_loop: &mut Loop, token: Token, count: usize, rest: Option<Outgoing>) {
+        the_loop.session_sent_held(token, count, rest);
     }
 
     fn ended(&self, the_loop: &mut Loop, token: Token) {

@@ -263,6 +263,23 @@ fn answers_that_are_made_fast_wait_for_requests_at_hand() {
 }
 
 #[test]
+fn what_sockets_say_goes_together_as_answers_do() {
+    let all_ahead = Faults { receive_ahead: 1_000, ..Faults::default() };
+    for (call_us, faults, together) in [
+        (10, Faults::default(), 1),
+        (20, Faults::default(), 51),
+        (100, Faults::default(), 11),
+        (600, Faults::default(), 1),
+        (1, all_ahead.clone(), 64),
+        (10, all_ahead, 11),
+    ] {
+        for_each_seed(SEEDS, |seed| {
+            assert_all_are(&echoed_together(seed, call_us, faults.clone()), together);
+        });
+    }
+}
+
+#[test]
 fn what_was_made_fast_waits_for_no_call_that_may_be_slow() {
     // Too large to be held, and of a route of which nothing is known yet.
     const UNKNOWN: &str = "GET /Sized/1/4096 HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -305,10 +322,34 @@ fn answered_together(seed: u64, ask: &str, call_us: u64, from_us: u64, faults: F
     let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
     stage.drain_at(ms(1_000));
     let stage = stage.run();
-    let answered_at = |client: &ClientId| stage.net.transcript(*client).arrived_at(0).unwrap();
-    let mut arrivals = clients.iter().map(answered_at).collect::<Vec<_>>();
+    arrived_together(&stage, &clients, ASKED_AT + Duration::from_micros(call_us * CLIENTS), 0)
+}
+
+/// How many messages come back at the same time, time by time, where many clients speak at once.
+fn echoed_together(seed: u64, call_us: u64, faults: Faults) -> Vec<usize> {
+    const CLIENTS: u64 = 150;
+    const SAID_AT: Duration = ms(500);
+    const OPEN: &str = "GET /Socket/1/0 HTTP/1.1\r\nHost: x\r\n\r\n";
+    /// "x", masked with zeros.
+    const FRAME: [u8; 7] = [0x81, 0x81, 0, 0, 0, 0, b'x'];
+    let habits = Habits { takeovers: 0, handler_us: call_us..=call_us, ..Habits::default() };
+    let stage = Stage::new(seed, ExecutionModel::Inline, limits(), habits);
+    stage.net.set_faults(faults);
+    let script = || Client::connecting_at(ms(0)).send(OPEN).wait(SAID_AT).send(FRAME).wait(SAID_AT).reset();
+    let clients: Vec<_> = (0..CLIENTS).map(|_| stage.net.add(script())).collect();
+    stage.drain_at(ms(2_000));
+    let stage = stage.run();
+    let opened = stage.net.transcript(clients[0]).bytes;
+    let head_bytes = opened.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    arrived_together(&stage, &clients, SAID_AT + Duration::from_micros(call_us * CLIENTS), head_bytes)
+}
+
+/// At how many clients at the same time this byte arrived, time by time; at the last of them then.
+fn arrived_together(stage: &Stage, clients: &[ClientId], last_at: Duration, byte: usize) -> Vec<usize> {
+    let arrived_at = |client: &ClientId| stage.net.transcript(*client).arrived_at(byte).unwrap();
+    let mut arrivals = clients.iter().map(arrived_at).collect::<Vec<_>>();
     arrivals.sort();
-    assert_eq!(arrivals.last(), Some(&(ASKED_AT + Duration::from_micros(call_us * CLIENTS))));
+    assert_eq!(arrivals.last(), Some(&last_at));
     // The first comes alone, and the last few find none that follow.
     arrivals[1..].chunk_by(|one, next| one == next).map(<[Duration]>::len).collect()
 }
