@@ -17,7 +17,7 @@ use super::contestant::Contestant;
 use super::database::FERRETDB;
 use super::figure::Figure;
 use super::settings::Settings;
-use super::short_turns::{HTTP_LOAD, STARTS_A_ROUND, ShortTurns, TURN_MS};
+use super::short_turns::{STARTS_A_ROUND, ShortTurns, TURN_MS};
 use super::upload::{UPLOAD_LOAD, Upload};
 use super::websocket_idle::Idle;
 use super::wrk::{Load, Shape};
@@ -153,7 +153,7 @@ impl Family {
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Http => "Requests",
-            Self::Turns => "Requests in short turns",
+            Self::Turns => "Requests and messages in short turns",
             Self::Files => "Files and compression",
             Self::Uploads => "Uploads",
             Self::Tus => "Resumable uploads",
@@ -199,7 +199,7 @@ impl Scenario {
                 Some(WS_LOAD)
             }
             Work::Upload(_) => Some(UPLOAD_LOAD),
-            Work::ShortTurns(_) => Some(HTTP_LOAD),
+            Work::ShortTurns(habits) => Some(habits.helper()),
             _ if self.asks_database() => Some(FERRETDB),
             _ => None,
         }

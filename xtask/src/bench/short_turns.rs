@@ -18,9 +18,10 @@ use super::server::Server;
 use super::system_limits::require_descriptors;
 use super::thread_clocks::ThreadClocks;
 use super::turn;
+use super::ws_load::WS_LOAD;
 
-/// The package of the load generator.
-pub(super) const HTTP_LOAD: &str = "http-load";
+/// The package of the load generator for requests.
+const HTTP_LOAD: &str = "http-load";
 pub(super) const TURN_MS: u64 = 200;
 /// Of each server, for each time that all are started: one process differs from the next.
 pub(super) const TURNS_A_START: usize = 16;
@@ -36,8 +37,15 @@ const RESERVED_DESCRIPTORS: usize = 500;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ShortTurns {
     pub(super) connections: u32,
-    /// Requests at once.
-    pub(super) pipelined: u32,
+    pub(super) traffic: Traffic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Traffic {
+    /// So many requests at once on each connection.
+    Requests { pipelined: u32 },
+    /// A message in flight on each WebSocket.
+    Messages,
 }
 
 /// What the turns of an entry gave, or why it could not take part.
@@ -53,8 +61,42 @@ struct Place {
 
 #[derive(Deserialize)]
 struct Loaded {
-    requests: u64,
+    answers: u64,
     seconds: f64,
+}
+
+impl ShortTurns {
+    /// The package of its load generator.
+    pub(super) fn helper(self) -> &'static str {
+        match self.traffic {
+            Traffic::Requests { .. } => HTTP_LOAD,
+            Traffic::Messages => WS_LOAD,
+        }
+    }
+
+    /// The load generator's command, but for the servers.
+    fn command(self, harness: &Harness<'_>, path: &str) -> anyhow::Result<Command> {
+        let mut command = Command::new(harness.programs.helper(self.helper())?);
+        let connections = self.connections.to_string();
+        match self.traffic {
+            Traffic::Requests { pipelined } => {
+                command.args(["--connections", &connections]).args(["--pipelined", &pipelined.to_string()])
+            }
+            Traffic::Messages => command.args(["turns", "--sockets", &connections]),
+        };
+        command.args(["--path", path]);
+        Ok(command)
+    }
+}
+
+impl Traffic {
+    /// How many are answered a second, and what each costs.
+    fn figures(self) -> [Figure; 2] {
+        match self {
+            Self::Requests { .. } => [Figure::RequestsPerSecond, Figure::CpuUsPerRequest],
+            Self::Messages => [Figure::MessagesPerSecond, Figure::CpuUsPerMessage],
+        }
+    }
 }
 
 /// Starts all entries' servers and lets each take its turns, once without measuring. An error concerns all of them.
@@ -65,9 +107,7 @@ pub(super) fn take(
     habits: ShortTurns,
 ) -> anyhow::Result<Vec<Turns>> {
     require_descriptors(habits.connections as usize * entries.len() + RESERVED_DESCRIPTORS)?;
-    let mut command = Command::new(harness.programs.helper(HTTP_LOAD)?);
-    command.args(["--connections", &habits.connections.to_string()]);
-    command.args(["--pipelined", &habits.pipelined.to_string(), "--path", scenario.path]);
+    let mut command = habits.command(harness, scenario.path)?;
     let mut places: Vec<anyhow::Result<Place>> = Vec::new();
     for entry in entries {
         let number = places.iter().flatten().count();
@@ -84,7 +124,7 @@ pub(super) fn take(
     load.hear::<serde::de::IgnoredAny>(&["opened"], OPEN_LIMIT)?;
     for turn in 0..=TURNS_A_START {
         for place in places.iter_mut().flatten() {
-            let figures = place.take_turn(&mut load)?;
+            let figures = place.take_turn(&mut load, habits.traffic.figures())?;
             if turn > 0 {
                 place.turns.push(figures);
             }
@@ -102,16 +142,13 @@ impl Place {
         Ok(Self { number, processes: server.processes()?, turns: Vec::new(), server })
     }
 
-    fn take_turn(&self, load: &mut LoadProcess) -> anyhow::Result<Figures> {
+    fn take_turn(&self, load: &mut LoadProcess, [rate, cost]: [Figure; 2]) -> anyhow::Result<Figures> {
         let before = ThreadClocks::read(&self.processes)?;
         load.tell(&format!("load {} {TURN_MS}", self.number))?;
-        let Loaded { requests, seconds } = load.hear(&["loaded"], Duration::from_millis(TURN_MS) + GRACE)?;
+        let Loaded { answers, seconds } = load.hear(&["loaded"], Duration::from_millis(TURN_MS) + GRACE)?;
         let used = ThreadClocks::read(&self.processes)?.since(&before);
-        let requests = requests as f64;
-        Ok(Figures::from([
-            (Figure::RequestsPerSecond, requests / seconds),
-            (Figure::CpuUsPerRequest, used.as_secs_f64() * 1e6 / requests),
-        ]))
+        let answers = answers as f64;
+        Ok(Figures::from([(rate, answers / seconds), (cost, used.as_secs_f64() * 1e6 / answers)]))
     }
 }
 

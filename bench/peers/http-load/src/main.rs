@@ -1,20 +1,16 @@
 //! A load that takes short turns: it keeps connections to several servers open, and puts a load to one of them at a time.
 //!
-//! It says when its connections are open. Then each line of the standard input, `load SERVER MILLISECONDS`, has the server of that
-//! number loaded for so long, and what came of it is printed as JSON, one object a line. It ends with its input.
+//! `turn_taking` says how it is steered.
 
 mod answer;
 mod connections;
-mod control;
 mod server_load;
 
-use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::control::{Command, Event};
 use crate::server_load::{Habits, ServerLoad};
 
 #[derive(Parser)]
@@ -37,14 +33,9 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Whoever has started it reads its lines, if anybody does.
-            let _ = Event::Failed { error: format!("{error:#}") }.print();
-            ExitCode::FAILURE
-        }
-    }
+    let Err(error) = run(&Cli::parse()) else { return ExitCode::SUCCESS };
+    turn_taking::tell_failure(&error);
+    ExitCode::FAILURE
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
@@ -56,10 +47,6 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     };
     let open = |server: &SocketAddr| ServerLoad::open(*server, &habits);
     let mut loads = cli.servers.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-    Event::Opened { connections: cli.connections as usize * loads.len() }.print()?;
-    for line in io::stdin().lines() {
-        let Command { server, duration } = Command::parse(&line?, loads.len())?;
-        loads[server].load(duration)?.print()?;
-    }
-    Ok(())
+    let connections = cli.connections as usize * loads.len();
+    turn_taking::take_turns(connections, loads.len(), |server, duration| loads[server].load(duration))
 }

@@ -13,11 +13,14 @@ use crate::sockets::Sockets;
 
 const MESSAGE_BYTES: usize = 64;
 /// How long there may be no answer at all.
-const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// A message that no other is like.
+pub type Numbered = [u8; MESSAGE_BYTES];
 
 /// What a socket waits for.
 struct Pending {
-    message: [u8; MESSAGE_BYTES],
+    message: Numbered,
     sent: Moment,
 }
 
@@ -71,14 +74,18 @@ fn exchange(mut sockets: Sockets, end: Moment) -> anyhow::Result<Latencies> {
 }
 
 impl Pending {
-    /// A message that no other is like.
     fn new(number: u64) -> Self {
-        let mut message = [b'.'; MESSAGE_BYTES];
-        for (digit, byte) in message.iter_mut().take(16).enumerate() {
-            *byte = b"0123456789abcdef"[(number >> (60 - 4 * digit) & 0xf) as usize];
-        }
-        Self { message, sent: Moment::now() }
+        Self { message: numbered(number), sent: Moment::now() }
     }
+}
+
+/// The message of this number.
+pub fn numbered(number: u64) -> Numbered {
+    let mut message = [b'.'; MESSAGE_BYTES];
+    for (digit, byte) in message.iter_mut().take(16).enumerate() {
+        *byte = b"0123456789abcdef"[(number >> (60 - 4 * digit) & 0xf) as usize];
+    }
+    message
 }
 
 #[cfg(test)]
@@ -87,6 +94,6 @@ mod tests {
 
     #[test]
     fn messages_are_numbered_in_hexadecimal_text() {
-        assert!(Pending::new(0x12ab).message.starts_with(b"00000000000012ab...."));
+        assert!(numbered(0x12ab).starts_with(b"00000000000012ab...."));
     }
 }

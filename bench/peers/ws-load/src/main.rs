@@ -16,6 +16,7 @@ mod latencies;
 mod opening;
 mod publication;
 mod sockets;
+mod turns;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
@@ -25,6 +26,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::control::Event;
 use crate::opening::Target;
+
+/// Some listeners queue 128.
+const IN_FLIGHT: u32 = 100;
 
 #[derive(Parser)]
 struct Cli {
@@ -44,6 +48,20 @@ enum Mode {
         /// Loops that share the sockets.
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
         loops: u32,
+    },
+    /// The same in short turns, to one of several servers at a time: `turn_taking` says how they are steered.
+    Turns {
+        #[arg(long)]
+        path: String,
+        /// How many sockets to open to each server.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=28_000))]
+        sockets: u32,
+        /// Loops that share the sockets to a server.
+        #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+        loops: u32,
+        /// Where the servers listen; the first is number 0.
+        #[arg(required = true)]
+        servers: Vec<SocketAddrV4>,
     },
     /// Publishes 128 bytes of text to all sockets, and again when all have them.
     Fanout {
@@ -82,8 +100,8 @@ struct TargetArgs {
     /// How many consecutive addresses to connect from.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     sources: u32,
-    /// How many sockets may be on their way to be open at a time; some listeners queue 128.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// How many sockets may be on their way to be open at a time.
+    #[arg(long, default_value_t = IN_FLIGHT, value_parser = clap::value_parser!(u32).range(1..=4096))]
     in_flight: u32,
 }
 
@@ -106,6 +124,18 @@ fn run(mode: Mode) -> anyhow::Result<()> {
     match mode {
         Mode::Echo { target, seconds, loops } => {
             echo::run(&target.target(false), Duration::from_secs(seconds), loops as usize)
+        }
+        Mode::Turns { path, sockets, loops, servers } => {
+            let target = |address: &SocketAddrV4| Target {
+                address: *address,
+                path: path.clone(),
+                sockets: sockets as usize,
+                source: Ipv4Addr::LOCALHOST,
+                sources: 1,
+                in_flight: IN_FLIGHT as usize,
+                deflate: false,
+            };
+            turns::run(&servers.iter().map(target).collect::<Vec<_>>(), loops as usize)
         }
         Mode::Fanout { target, seconds } => fanout::run(&target.target(false), Duration::from_secs(seconds)),
         Mode::Idle { target, deflate, limit_seconds } => {

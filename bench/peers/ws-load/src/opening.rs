@@ -57,11 +57,15 @@ impl Target {
     /// The same in equal shares, for so many loops.
     pub fn open_shares(&self, count: usize) -> anyhow::Result<Vec<Sockets>> {
         let start = Moment::now();
-        let open = |index| self.share(index, count).open_quietly();
-        let shares = (0..count).map(open).collect::<anyhow::Result<_>>()?;
+        let shares = self.open_shares_quietly(count)?;
         let seconds = Moment::now().since(start).as_secs_f64();
         Event::Opened { sockets: self.sockets, seconds }.print()?;
         Ok(shares)
+    }
+
+    /// The same, without a word.
+    pub fn open_shares_quietly(&self, count: usize) -> anyhow::Result<Vec<Sockets>> {
+        (0..count).map(|index| self.share(index, count).open_quietly()).collect()
     }
 
     fn open_quietly(&self) -> anyhow::Result<Sockets> {

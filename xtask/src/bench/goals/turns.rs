@@ -1,4 +1,4 @@
-//! What is asked of plain requests beside the bare loop, where a few per cent can be told.
+//! What is asked of plain requests beside the bare loop, and of WebSockets beside the peers, where a few per cent can be told.
 
 use super::Demand::AtMost;
 use super::{Goal, Measured, goal};
@@ -6,12 +6,21 @@ use crate::bench::contestant::{FLOOR, TAYET};
 use crate::bench::figure::Figure;
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
-    let cost = |(connections, scenario)| {
+    let hello = |(connections, scenario)| {
         goal(
             &format!("hello, {connections} connections: CPU a request over the bare epoll loop"),
             measured.ratio(scenario, TAYET, FLOOR, Figure::CpuUsPerRequest),
             (2, AtMost(1.05), None),
         )
     };
-    [("64", "turns-64"), ("512", "turns-512"), ("4,096", "turns-4096")].map(cost).to_vec()
+    let echo = |(sockets, scenario)| {
+        goal(
+            &format!("WebSocket echo, {sockets} sockets: CPU a message, task pool over the best peer"),
+            measured.over_peers(scenario, TAYET, Figure::CpuUsPerMessage, f64::max),
+            (2, AtMost(1.0), None),
+        )
+    };
+    let hellos = [("64", "turns-64"), ("512", "turns-512"), ("4,096", "turns-4096")].map(hello);
+    let echoes = [("64", "turns-websockets-64"), ("512", "turns-websockets-512")].map(echo);
+    hellos.into_iter().chain(echoes).collect()
 }

@@ -4,17 +4,18 @@ use super::{Family, MILLION, Scenario, Work, alone, beside};
 use crate::bench::contestant::{ACTIX, AXUM, Contestant, NTEX, Program, TAYET, TAYET_INLINE, peer, rust};
 use crate::bench::websocket_idle::Idle;
 
-const ECHO: &str = "/ws";
+pub(super) const ECHO: &str = "/ws";
 const TOPIC: &str = "/ws/topic/bench";
 
-const FLOOR: Contestant = peer("websocket-floor", "bare epoll loop", Program::Floor("floor-websocket"));
-const FASTWEBSOCKETS: Contestant =
+pub(super) const FLOOR: Contestant =
+    peer("websocket-floor", "bare epoll loop", Program::Floor("floor-websocket"));
+pub(super) const FASTWEBSOCKETS: Contestant =
     peer("fastwebsockets", "fastwebsockets", rust("peer-fastwebsockets", "fastwebsockets"));
 const GORILLA: Contestant = peer("gorilla", "Go gorilla/websocket", Program::Go("gorilla"));
 const NODE: Contestant = peer("node", "Node ws, 1 process", Program::Node { processes: 1 });
 const NODE_CLUSTER: Contestant =
     peer("node-cluster", "Node ws, cluster of 2", Program::Node { processes: 2 });
-const TUNGSTENITE: Contestant =
+pub(super) const TUNGSTENITE: Contestant =
     peer("tungstenite", "tokio-tungstenite", rust("peer-tungstenite", "tokio-tungstenite"));
 
 const ECHOING: &[Contestant] =
