@@ -240,21 +240,18 @@ impl Table {
         self.len += 1;
     }
 
-    /// Has fetched into the processor's caches where the connection lies.
+    /// Has these connections fetched into the processor's caches, whatever they are. First where they lie, or the look for each would
+    /// wait for that.
     #[inline]
-    pub(crate) fn prefetch_place(&self, token: Token) {
-        if let Some(place) = self.places.get(token.index as usize) {
-            prefetch(place);
-        }
-    }
-
-    /// Has the connection fetched into the processor's caches, whatever it is.
-    #[inline]
-    pub(crate) fn prefetch(&self, token: Token) {
-        match self.places.get(token.index as usize).map(|place| &place.occupant) {
-            Some(Occupant::Http(connection)) => prefetch(&**connection),
-            Some(Occupant::Session(session)) => prefetch(&**session),
-            Some(Occupant::Nobody) | None => {}
+    pub(crate) fn prefetch(&self, tokens: &[Token]) {
+        let places = || tokens.iter().filter_map(|token| self.places.get(token.index as usize));
+        places().for_each(prefetch);
+        for place in places() {
+            match &place.occupant {
+                Occupant::Http(connection) => prefetch(&**connection),
+                Occupant::Session(session) => prefetch(&**session),
+                Occupant::Nobody => {}
+            }
         }
     }
 

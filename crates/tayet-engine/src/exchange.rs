@@ -28,7 +28,6 @@ pub(crate) enum Progress {
 impl Loop {
     /// Bytes came for a connection; [`Loop::advance`] reads them.
     pub(crate) fn begin_input(&mut self, token: Token, length: usize) {
-        self.prefetch_upcoming();
         self.send_held_of(token);
         let Some(connection) = self.connections.get(token) else {
             if let Some(sessions) = self.shared.session_work() {
@@ -40,18 +39,6 @@ impl Loop {
             self.current = Some(Current::received(token, length));
         } else {
             self.add_to_backlog(token);
-        }
-    }
-
-    /// Has the connection fetched that comes next, and of the one behind it where it lies.
-    #[inline]
-    fn prefetch_upcoming(&self) {
-        let [next, behind_it] = self.driver.upcoming();
-        if let Some(behind_it) = behind_it {
-            self.connections.prefetch_place(behind_it);
-        }
-        if let Some(next) = next {
-            self.connections.prefetch(next);
         }
     }
 
@@ -140,8 +127,7 @@ impl Loop {
         self.current = None;
         let deadline_ms = self.now_ms + self.shared.limits.keep_alive_timeout_ms;
         connection.timing.set(token, deadline_ms, &mut self.timers);
-        let is_followed = self.driver.has_received_ahead();
-        if let Some(batch) = self.held.take(token, &mut self.out.head, took_ns, is_followed, self.now) {
+        if let Some(batch) = self.held.take(token, &mut self.out.head, took_ns, self.now) {
             connection.held_batch = batch;
             self.send_held_if_enough();
         } else {

@@ -43,6 +43,8 @@ pub(crate) struct HeldAnswers {
     bytes: usize,
     /// Since when the first is held.
     since: Option<Moment>,
+    /// Behind the last completion there are requests at hand, which the driver has received ahead.
+    pub(crate) is_followed: bool,
     /// One of them was made fast.
     has_fast: bool,
     /// One of them is a session's, which is to be told when it has been sent.
@@ -57,14 +59,19 @@ impl Loop {
     /// The driver's next completion. Answers that wait for requests at hand are sent before it if there are none left.
     #[inline]
     pub(crate) fn next_completion(&mut self) -> Option<Completion> {
-        if self.driver.has_received_ahead() {
-            return self.driver.next();
+        if !self.driver.received_ahead().is_empty() {
+            let completion = self.driver.next();
+            self.held.is_followed = !self.driver.received_ahead().is_empty();
+            return completion;
         }
         if self.held.has_fast {
             self.send_held();
         }
         let completion = self.driver.next();
-        if self.driver.has_received_ahead() {
+        let ahead = self.driver.received_ahead();
+        self.held.is_followed = !ahead.is_empty();
+        if self.held.is_followed {
+            self.connections.prefetch(ahead);
             // To send some and to receive some took longer than most calls do, and no call is to seem to have.
             let now = self.driver.now_roughly();
             self.go_on_at(now);
@@ -146,6 +153,7 @@ impl HeldAnswers {
             count: 0,
             bytes: 0,
             since: None,
+            is_followed: false,
             has_fast: false,
             has_sessions: false,
             fast_routes: vec![false; routes],
@@ -159,20 +167,19 @@ impl HeldAnswers {
         self.fast_routes[route.0 as usize] = took_ns < self.from_ns;
     }
 
-    /// Takes an answer that was made in so long, if it is one to be held, and leaves an empty buffer. `is_followed` says that
-    /// there are requests at hand which the driver has received ahead. What goes together with it has the number that is returned.
+    /// Takes an answer that was made in so long, if it is one to be held, and leaves an empty buffer. What goes together with it has
+    /// the number that is returned.
     #[inline]
     pub(crate) fn take(
         &mut self,
         token: Token,
         answer: &mut Vec<u8>,
         took_ns: u64,
-        is_followed: bool,
         now: Moment,
     ) -> Option<u32> {
         let is_fast = took_ns < self.from_ns;
         // The last of those at hand goes with the others.
-        let waits = !is_fast || ((is_followed || self.has_fast) && answer.len() <= MAX_FAST_BYTES);
+        let waits = !is_fast || ((self.is_followed || self.has_fast) && answer.len() <= MAX_FAST_BYTES);
         if !waits || took_ns >= MAX_MADE_NS || answer.is_empty() {
             return None;
         }
@@ -191,10 +198,9 @@ impl HeldAnswers {
         token: Token,
         said: &mut Vec<u8>,
         took_ns: u64,
-        is_followed: bool,
         now: Moment,
     ) -> Option<u32> {
-        let batch = self.take(token, said, took_ns, is_followed, now);
+        let batch = self.take(token, said, took_ns, now);
         self.has_sessions |= batch.is_some();
         batch
     }

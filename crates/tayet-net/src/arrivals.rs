@@ -17,18 +17,14 @@ pub(crate) const ENOUGH_BYTES: usize = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     buffer: Vec<u8>,
-    arrivals: Vec<Arrival>,
-    /// The first of `arrivals` that has not been told of.
+    /// From whom they are.
+    tokens: Vec<Token>,
+    /// Of each connection, where in the buffer its bytes end.
+    ends: Vec<usize>,
+    /// The first that has not been told of.
     cursor: usize,
     /// Where the bytes lie that were told of last.
     told: Range<usize>,
-}
-
-/// What one connection has sent.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    pub(crate) token: Token,
-    bytes: Range<usize>,
 }
 
 impl Arrivals {
@@ -36,7 +32,8 @@ impl Arrivals {
     pub(crate) fn new(capacity_bytes: usize) -> Self {
         Self {
             buffer: Vec::with_capacity(capacity_bytes),
-            arrivals: Vec::with_capacity(MOST),
+            tokens: Vec::with_capacity(MOST),
+            ends: Vec::with_capacity(MOST),
             cursor: 0,
             told: 0..0,
         }
@@ -45,9 +42,10 @@ impl Arrivals {
     /// Forgets all that was told of, once all is.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        debug_assert!(!self.has_untold(), "something would be lost");
+        debug_assert!(self.untold().is_empty(), "something would be lost");
         self.buffer.clear();
-        self.arrivals.clear();
+        self.tokens.clear();
+        self.ends.clear();
         self.cursor = 0;
         self.told = 0..0;
     }
@@ -58,25 +56,27 @@ impl Arrivals {
         &mut self.buffer
     }
 
-    /// What was appended behind the first `start` bytes has come from this connection.
+    /// What was appended last has come from this connection.
     #[inline]
-    pub(crate) fn add(&mut self, token: Token, start: usize) {
-        self.arrivals.push(Arrival { token, bytes: start..self.buffer.len() });
+    pub(crate) fn add(&mut self, token: Token) {
+        self.tokens.push(token);
+        self.ends.push(self.buffer.len());
     }
 
     /// Whether no more is to be received before something is told of.
     #[inline]
     pub(crate) fn are_enough(&self) -> bool {
-        self.arrivals.len() >= MOST || self.buffer.len() >= ENOUGH_BYTES
+        self.tokens.len() >= MOST || self.buffer.len() >= ENOUGH_BYTES
     }
 
     /// Tells of the next: from whom, and how many bytes.
     #[inline]
     pub(crate) fn tell(&mut self) -> Option<(Token, usize)> {
-        let Arrival { token, bytes } = self.arrivals.get(self.cursor)?;
+        let token = *self.tokens.get(self.cursor)?;
+        let end = *self.ends.get(self.cursor)?;
         self.cursor += 1;
-        self.told = bytes.clone();
-        Some((*token, bytes.len()))
+        self.told = self.told.end..end;
+        Some((token, self.told.len()))
     }
 
     /// The bytes that were told of last.
@@ -85,29 +85,22 @@ impl Arrivals {
         &self.buffer[self.told.clone()]
     }
 
-    /// Whether there is something to tell of.
+    /// Of whom there is something to tell.
     #[inline]
-    pub(crate) fn has_untold(&self) -> bool {
-        self.cursor < self.arrivals.len()
-    }
-
-    /// What there is to tell of.
-    #[inline]
-    pub(crate) fn untold(&self) -> &[Arrival] {
-        &self.arrivals[self.cursor..]
-    }
-
-    /// Whether there is something of this connection to tell of.
-    pub(crate) fn has_untold_of(&self, token: Token) -> bool {
-        self.untold().iter().any(|arrival| arrival.token == token)
+    pub(crate) fn untold(&self) -> &[Token] {
+        &self.tokens[self.cursor..]
     }
 
     /// Has nothing told of this connection any more.
     pub(crate) fn forget(&mut self, token: Token) {
-        let untold = self.untold().iter().position(|arrival| arrival.token == token);
-        if let Some(position) = untold {
-            self.arrivals.remove(self.cursor + position);
-        }
+        let untold = self.untold().iter().position(|untold| *untold == token);
+        let Some(place) = untold.map(|position| self.cursor + position) else { return };
+        let end = self.ends[place];
+        let start = if place > self.cursor { self.ends[place - 1] } else { self.told.end };
+        self.buffer.drain(start..end);
+        self.tokens.remove(place);
+        self.ends.remove(place);
+        self.ends[place..].iter_mut().for_each(|later| *later -= end - start);
     }
 }
 
@@ -120,9 +113,8 @@ mod tests {
     }
 
     fn receive(arrivals: &mut Arrivals, index: u32, bytes: &[u8]) {
-        let start = arrivals.buffer().len();
         arrivals.buffer().extend_from_slice(bytes);
-        arrivals.add(token(index), start);
+        arrivals.add(token(index));
     }
 
     #[test]
@@ -130,16 +122,28 @@ mod tests {
         let mut arrivals = Arrivals::new(2 * ENOUGH_BYTES);
         receive(&mut arrivals, 1, b"one");
         receive(&mut arrivals, 2, b"another");
-        assert!(arrivals.untold().len() == 2 && arrivals.told().is_empty());
+        assert!(arrivals.untold() == [token(1), token(2)] && arrivals.told().is_empty());
         assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(1), 3)), &b"one"[..]));
-        assert!(!arrivals.has_untold_of(token(1)) && arrivals.has_untold_of(token(2)));
+        assert_eq!(arrivals.untold(), [token(2)]);
         assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(2), 7)), &b"another"[..]));
         assert!(arrivals.tell().is_none() && arrivals.untold().is_empty());
-        arrivals.clear();
-        receive(&mut arrivals, 4, b"forgotten");
-        receive(&mut arrivals, 3, b"a third");
-        arrivals.forget(token(4));
-        assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(3), 7)), &b"a third"[..]));
+    }
+
+    #[test]
+    fn those_that_are_forgotten_leave_the_others_their_bytes() {
+        for forgotten in 1..=4 {
+            let mut arrivals = Arrivals::new(2 * ENOUGH_BYTES);
+            receive(&mut arrivals, 0, b"told");
+            assert!(arrivals.tell().is_some());
+            let all = [(1, &b"one"[..]), (2, b"another"), (3, b"a third")];
+            all.iter().for_each(|(index, bytes)| receive(&mut arrivals, *index, bytes));
+            arrivals.forget(token(forgotten));
+            assert_eq!(arrivals.told(), b"told");
+            for (index, bytes) in all.into_iter().filter(|(index, _)| *index != forgotten) {
+                assert_eq!((arrivals.tell(), arrivals.told()), (Some((token(index), bytes.len())), bytes));
+            }
+            assert!(arrivals.tell().is_none());
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub trait Driver: Send {
     fn put_accepted(&mut self, socket: OwnedFd);
 
     /// Pauses or resumes receiving. What comes meanwhile stays with the kernel; of what had come before, and was received ahead
-    /// ([`Driver::has_received_ahead`]), one completion may still tell.
+    /// ([`Driver::received_ahead`]), one completion may still tell.
     fn set_receiving(&mut self, token: Token, receiving: bool);
 
     /// Leaves receiving to others, who do it by [`Driver::socket`], until [`Driver::set_receiving`] asks for it again; nothing is
@@ -91,15 +91,10 @@ pub trait Driver: Send {
     /// The bytes of the [`Completion::Received`] that came last.
     fn received(&self) -> &[u8];
 
-    /// Whether the next completion tells of bytes that have been received already, for another connection than the last.
-    fn has_received_ahead(&self) -> bool {
-        false
-    }
-
-    /// Whom the next completion will likely concern, and whom the one behind it, if that is known: what they take can be fetched
-    /// meanwhile.
-    fn upcoming(&self) -> [Option<Token>; 2] {
-        [None; 2]
+    /// Whom the next completions concern, in order, as far as these tell of bytes that have been received already: of other
+    /// connections than the last told of, each once.
+    fn received_ahead(&self) -> &[Token] {
+        &[]
     }
 
     /// Wakes this driver from other threads.

@@ -335,7 +335,6 @@ impl Source {
         arrivals: &mut Arrivals,
         ready: &mut ReadyQueue<Ready>,
     ) -> Option<Completion> {
-        let start = arrivals.buffer().len();
         match receive(&self.socket, arrivals.buffer()) {
             // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
             Arrival::Bytes { is_full: false } if self.end == End::Unknown => self.readable = false,
@@ -360,7 +359,7 @@ impl Source {
                 return Some(Completion::Broken(token, error.into()));
             }
         }
-        arrivals.add(token, start);
+        arrivals.add(token);
         None
     }
 }
@@ -450,7 +449,7 @@ impl Driver for Epoll {
     }
 
     fn lend_receiving(&mut self, token: Token) -> bool {
-        let has_untold = self.arrivals.has_untold_of(token);
+        let has_untold = self.arrivals.untold().contains(&token);
         let Some(source) = self.source(token) else { return false };
         if source.end == End::Told || has_untold {
             return false;
@@ -517,7 +516,7 @@ impl Driver for Epoll {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.arrivals.has_untold() || self.ready.has_turn() || self.cursor < self.events.len() {
+        if !self.arrivals.untold().is_empty() || self.ready.has_turn() || self.cursor < self.events.len() {
             return Ok(());
         }
         let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
@@ -548,7 +547,7 @@ impl Driver for Epoll {
         while !self.arrivals.are_enough()
             && let Some(&(data, flags)) = self.events.get(self.cursor)
             // A listener's turn is behind those who came before.
-            && (data & LISTENER == 0 || !self.arrivals.has_untold())
+            && (data & LISTENER == 0 || self.arrivals.untold().is_empty())
         {
             self.cursor += 1;
             self.prefetch_upcoming();
@@ -563,16 +562,8 @@ impl Driver for Epoll {
         self.arrivals.told()
     }
 
-    fn has_received_ahead(&self) -> bool {
-        self.arrivals.has_untold()
-    }
-
-    fn upcoming(&self) -> [Option<Token>; 2] {
-        match *self.arrivals.untold() {
-            [ref next, ref behind_it, ..] => [Some(next.token), Some(behind_it.token)],
-            [ref next] => [Some(next.token), self.upcoming_event(0)],
-            [] => [self.upcoming_event(0), self.upcoming_event(1)],
-        }
+    fn received_ahead(&self) -> &[Token] {
+        self.arrivals.untold()
     }
 
     fn waker(&self) -> Waker {
@@ -609,22 +600,6 @@ mod tests {
     use crate::arrivals;
     use crate::driver_tests::{OTHER, TOKEN, assert_received, assert_silent, connect, listening, next};
 
-    #[test]
-    fn whom_the_next_completion_will_concern_is_known_ahead() {
-        let (mut driver, address) = listening::<Epoll>();
-        let mut clients = [TOKEN, OTHER].map(|token| connect(&mut driver, address, token));
-        assert_silent(&mut driver);
-        assert_eq!(driver.upcoming(), [None, None]);
-        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
-        assert!(
-            matches!(next(&mut driver), Completion::Received(TOKEN, _)),
-            "the first to write is the first"
-        );
-        assert_eq!(driver.upcoming(), [Some(OTHER), None]);
-        assert!(matches!(next(&mut driver), Completion::Received(OTHER, _)));
-        assert_eq!(driver.upcoming(), [None, None]);
-    }
-
     /// A driver with so many connections and their clients.
     fn crowd(count: u32) -> (Epoll, Vec<TcpStream>) {
         let (mut driver, address) = listening::<Epoll>();
@@ -640,28 +615,18 @@ mod tests {
     #[test]
     fn several_that_are_ready_are_received_from_before_the_first_is_told_of() {
         let most = arrivals::MOST as u32;
-        let (mut driver, mut clients) = crowd(most + 1);
+        let (mut driver, mut clients) = crowd(most + 2);
+        assert!(driver.received_ahead().is_empty());
         for (index, client) in clients.iter_mut().enumerate() {
             write!(client, "from {index}").unwrap();
         }
-        for index in 0..=most {
+        for index in 0..most + 2 {
             assert_received(&mut driver, token(index), format!("from {index}").as_bytes());
-            let is_last_of_some = index == most - 1 || index == most;
-            assert_eq!(driver.has_received_ahead(), !is_last_of_some, "behind {index}");
+            let end = if index < most { most } else { most + 2 };
+            let ahead: Vec<_> = (index + 1..end).map(token).collect();
+            assert_eq!(driver.received_ahead(), ahead, "behind {index}");
         }
         assert_silent(&mut driver);
-    }
-
-    #[test]
-    fn those_that_come_are_known_in_their_order_received_ahead_or_not() {
-        let many = arrivals::MOST as u32 + 2;
-        let (mut driver, mut clients) = crowd(many);
-        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
-        for index in 0..many {
-            assert_received(&mut driver, token(index), b"abc");
-            let expected = [1, 2].map(|behind| Some(index + behind).filter(|&index| index < many).map(token));
-            assert_eq!(driver.upcoming(), expected, "behind {index}");
-        }
     }
 
     #[test]
@@ -674,7 +639,7 @@ mod tests {
             assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
             received += driver.received().len();
         }
-        assert!(!driver.has_received_ahead());
+        assert!(driver.received_ahead().is_empty());
         assert_received(&mut driver, OTHER, b"abc");
     }
 
@@ -694,16 +659,5 @@ mod tests {
         assert_silent(&mut driver);
         driver.set_receiving(token(2), true);
         assert_received(&mut driver, token(2), b"def");
-    }
-
-    #[test]
-    fn a_listener_is_no_connection_that_comes_next() {
-        let (mut driver, address) = listening::<Epoll>();
-        let mut client = connect(&mut driver, address, TOKEN);
-        assert_silent(&mut driver);
-        client.write_all(b"abc").unwrap();
-        let _another = std::net::TcpStream::connect(address).unwrap();
-        assert!(matches!(next(&mut driver), Completion::Received(TOKEN, _)));
-        assert_eq!(driver.upcoming(), [None, None]);
     }
 }

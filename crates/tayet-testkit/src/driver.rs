@@ -41,8 +41,9 @@ pub struct SimulatedDriver {
     net: SimulatedNet,
     attached: BTreeMap<u32, Attached>,
     batch: VecDeque<Ready>,
-    /// What was received and not told of yet, of a connection once.
-    untold: VecDeque<(Token, Vec<u8>)>,
+    /// From whom something was received that was not told of yet, each once, and what that is.
+    untold: Vec<Token>,
+    untold_bytes: VecDeque<Vec<u8>>,
     /// The client of the last [`Completion::Accepted`].
     offered: Option<usize>,
     /// What the last completion has brought.
@@ -71,7 +72,8 @@ impl SimulatedDriver {
             net,
             attached: BTreeMap::new(),
             batch: VecDeque::new(),
-            untold: VecDeque::new(),
+            untold: Vec::new(),
+            untold_bytes: VecDeque::new(),
             offered: None,
             received: None,
             idle_waits: 0,
@@ -173,16 +175,13 @@ impl SimulatedDriver {
         let Some(client) = self.client(token) else { return false };
         let mut world = self.net.lock();
         let has_bytes = world.wires[client].has_incoming() && world.wires[client].incoming_bytes() > 0;
-        has_bytes && !self.has_untold_of(token) && chance(&mut world, |faults| faults.receive_ahead)
-    }
-
-    fn has_untold_of(&self, token: Token) -> bool {
-        self.untold.iter().any(|&(of, _)| of == token)
+        has_bytes && !self.untold.contains(&token) && chance(&mut world, |faults| faults.receive_ahead)
     }
 
     /// Tells of the next bytes whose connection is still there.
     fn tell(&mut self) -> Option<Completion> {
-        while let Some((token, bytes)) = self.untold.pop_front() {
+        while let Some(bytes) = self.untold_bytes.pop_front() {
+            let token = self.untold.remove(0);
             if self.client(token).is_some() {
                 let length = bytes.len();
                 self.received = Some(bytes);
@@ -211,7 +210,8 @@ impl SimulatedDriver {
                 if is_served_again {
                     self.batch.push_back(Ready::Receive(token));
                 }
-                self.untold.push_back((token, bytes));
+                self.untold.push(token);
+                self.untold_bytes.push_back(bytes);
                 None
             }
             Incoming::Ended => {
@@ -335,7 +335,7 @@ impl Driver for SimulatedDriver {
 
     fn lend_receiving(&mut self, token: Token) -> bool {
         let client = self.attached_client(token);
-        if self.has_untold_of(token) {
+        if self.untold.contains(&token) {
             return false;
         }
         let mut world = self.net.lock();
@@ -430,8 +430,8 @@ impl Driver for SimulatedDriver {
         self.received.as_deref().unwrap_or(&NOTHING_RECEIVED)
     }
 
-    fn has_received_ahead(&self) -> bool {
-        !self.untold.is_empty()
+    fn received_ahead(&self) -> &[Token] {
+        &self.untold
     }
 
     fn waker(&self) -> Waker {

@@ -115,7 +115,7 @@ impl Loop {
     /// Reads the clock behind a call. Between requests that came together it need not be exact: what one seems to have taken
     /// less, the next one seems to have taken more, and behind the last of them it is.
     pub(crate) fn set_now_behind_call(&mut self) {
-        let is_last = self.input_left() == 0 && !self.driver.has_received_ahead();
+        let is_last = self.input_left() == 0 && !self.held.is_followed;
         let now = if is_last { self.driver.now() } else { self.driver.now_roughly() };
         self.go_on_at(now);
     }

@@ -58,13 +58,11 @@ impl Loop {
     }
 
     fn hold_or_send(&mut self, token: Token, mut outgoing: Outgoing, took_ns: u64) {
-        let is_followed = self.driver.has_received_ahead();
         let Some(session) = self.connections.session(token) else { return };
         // One whose peer has ended closes now.
         if outgoing.tail.is_empty()
             && !session.has_ended
-            && let Some(batch) =
-                self.held.take_of_session(token, &mut outgoing.head, took_ns, is_followed, self.now)
+            && let Some(batch) = self.held.take_of_session(token, &mut outgoing.head, took_ns, self.now)
         {
             session.held_batch = batch;
             self.keep_buffer(outgoing.head);
