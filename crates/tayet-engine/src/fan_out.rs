@@ -61,6 +61,8 @@ impl LocalTopics {
 impl Loop {
     /// Does the next part of what there is to do about topics.
     pub(crate) fn work_on_topics(&mut self) {
+        // To publish to many may take longer than answers may be held.
+        self.send_held();
         match self.topics.work.front() {
             None => {}
             Some(TopicWork::Publish { topic, publication }) => {
