@@ -100,8 +100,8 @@ impl Loop {
             } else {
                 send.bytes.clear();
             }
-            if has_sessions && let Some(sessions) = self.sessions_of(token) {
-                sessions.sent_held(self, token, sent, None);
+            if has_sessions {
+                self.shared.sessions().sent_held(self, token, sent, None);
             }
         }
     }

@@ -9,9 +9,9 @@ const CACHE_LINE_BYTES: usize = 64;
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
     let address = std::ptr::from_ref(value).cast::<u8>();
-    let first = address.wrapping_sub(address.addr() % CACHE_LINE_BYTES);
-    let lines = (address.addr() % CACHE_LINE_BYTES + size_of::<T>()).div_ceil(CACHE_LINE_BYTES);
-    for line in 0..lines {
-        sys::prefetch_line(first.wrapping_add(line * CACHE_LINE_BYTES));
+    for line in 0..size_of::<T>().div_ceil(CACHE_LINE_BYTES) {
+        sys::prefetch_line(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
+    // It may not begin where a line does, and so reach into one more.
+    sys::prefetch_line(address.wrapping_add(size_of::<T>().saturating_sub(1)));
 }

@@ -78,12 +78,10 @@ impl Loop {
         if session.stage == Stage::Gone {
             return;
         }
-        let next = if rest.is_some() {
-            session.channel.outbox().note_sent(count);
-            rest
-        } else {
-            self.next_behind(token, count)
-        };
+        let mut outbox = session.channel.outbox();
+        outbox.note_sent(count);
+        let next = rest.or_else(|| outbox.next_outgoing());
+        drop(outbox);
         match next {
             Some(outgoing) => self.send_for_session(token, outgoing),
             None => self.session_flushed(token),
@@ -136,6 +134,8 @@ impl Loop {
         let has_waited = std::mem::take(&mut session.has_waited);
         if has_waited {
             self.set_session_deadline(token);
+        } else if session.stage == Stage::Open {
+            return;
         }
         let Some(session) = self.connections.session(token) else { return };
         match &mut session.stage {
@@ -145,11 +145,11 @@ impl Loop {
                     self.driver.shutdown_send(token);
                 }
             }
-            Stage::Open if has_waited => {
+            Stage::Open => {
                 session.push(SocketEvent::Drained);
                 self.ready.push_back(token);
             }
-            Stage::Open | Stage::Closing | Stage::Gone => {}
+            Stage::Closing | Stage::Gone => {}
         }
     }
 }
