@@ -68,7 +68,7 @@ pub(crate) enum Step {
 pub(crate) enum Due {
     /// A request's handler; [`Loop::answered`] follows.
     Request(Box<Request>),
-    /// A socket's handler; [`Loop::handled`] follows.
+    /// A socket's handler; `SessionWork::handled` follows.
     Event { channel: Arc<Channel>, event: SocketEvent },
 }
 

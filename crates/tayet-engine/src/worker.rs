@@ -270,7 +270,7 @@ impl Worker {
                         return;
                     };
                     the_loop = back;
-                    the_loop.handled(&channel);
+                    sessions.handled(&mut the_loop, &channel);
                 }
                 Step::Stopped => {
                     self.shared.pool.leave_loop();

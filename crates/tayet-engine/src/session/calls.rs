@@ -33,7 +33,7 @@ impl Loop {
     }
 
     /// The current session's handler has been called here.
-    pub(crate) fn handled(&mut self, channel: &Channel) {
+    pub(super) fn session_handled_here(&mut self, channel: &Channel) {
         let called_at = self.now;
         self.set_now_behind_call();
         let Some(session) = self.connections.session(channel.token) else { return };

@@ -45,6 +45,8 @@ pub(crate) trait SessionWork: Sync {
     fn dismiss(&self, the_loop: &mut Loop, token: Token);
     /// Closes the connection at once.
     fn close(&self, the_loop: &mut Loop, token: Token, error: WebSocketError);
+    /// The current session's handler has been called here.
+    fn handled(&self, the_loop: &mut Loop, channel: &Channel);
     /// Calls the handler. A panic closes the session.
     fn call(&self, channel: &Arc<Channel>, event: SocketEvent, shared: &Shared);
 }
@@ -125,6 +127,10 @@ impl SessionWork for Sessions {
 
     fn close(&self, the_loop: &mut Loop, token: Token, error: WebSocketError) {
         the_loop.close_session(token, Some(error));
+    }
+
+    fn handled(&self, the_loop: &mut Loop, channel: &Channel) {
+        the_loop.session_handled_here(channel);
     }
 
     fn call(&self, channel: &Arc<Channel>, event: SocketEvent, shared: &Shared) {

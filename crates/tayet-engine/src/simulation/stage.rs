@@ -181,7 +181,7 @@ impl Stage {
         } else {
             self.net.pass(time);
             event.handle(&channel, &self.shared);
-            self.the_loop.handled(&channel);
+            self.shared.sessions().handled(&mut self.the_loop, &channel);
         }
     }
 }
