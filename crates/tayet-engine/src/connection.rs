@@ -281,10 +281,10 @@ impl Table {
     }
 
     /// With which others the connection's last answer was held, whatever it is.
-    pub(crate) fn held_batch(&mut self, token: Token) -> Option<&mut u32> {
+    pub(crate) fn held_batch(&mut self, token: Token) -> Option<u32> {
         match self.occupant(token)? {
-            Occupant::Http(connection) => Some(&mut connection.held_batch),
-            Occupant::Session(session) => Some(&mut session.held_batch),
+            Occupant::Http(connection) => Some(connection.held_batch),
+            Occupant::Session(session) => Some(session.held_batch),
             Occupant::Nobody => None,
         }
     }

@@ -139,7 +139,7 @@ impl Loop {
     #[inline]
     pub(crate) fn send_held_of(&mut self, token: Token) {
         let batch = self.held.batch;
-        if self.held.count > 0 && self.connections.held_batch(token).is_some_and(|it| *it == batch) {
+        if self.held.count > 0 && self.connections.held_batch(token) == Some(batch) {
             self.send_held();
         }
     }
