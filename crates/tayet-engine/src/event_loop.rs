@@ -340,6 +340,10 @@ impl Loop {
     }
 
     pub(crate) fn go_on_at(&mut self, now: Moment) {
+        // Between requests that came together the clock mostly stands still.
+        if now == self.now {
+            return;
+        }
         self.now = now;
         self.now_ms = self.now.as_ms();
         let Shared { monitor, pool, flusher, .. } = &*self.shared;

@@ -12,6 +12,7 @@ mod output;
 use tayet_http1::{self as http1, BodyEvent, Head, Refusal};
 use tayet_net::Token;
 
+use crate::Request;
 use crate::connection::{Busy, Phase};
 use crate::event_loop::{Current, Input, Loop, Sending};
 
@@ -67,11 +68,27 @@ impl Loop {
     }
 
     fn read_input(&mut self, token: Token) -> Progress {
+        // Asked for first, since what the driver does is not seen through: the connection would have to be looked for again.
+        let received = self.driver.received();
         let Some(connection) = self.connections.get(token) else { return self.read_no_request(token) };
         if connection.sending.is_some() {
             return Progress::Done;
         }
-        if let Phase::Head = connection.phase { self.read_head(token) } else { self.read_on(token) }
+        let Phase::Head = connection.phase else { return self.read_on(token) };
+        let Some(current) = &mut self.current else { return Progress::Done };
+        if current.left() == 0 {
+            return Progress::Done;
+        }
+        let mut request = self.spare_requests.pop().unwrap_or_else(|| Box::new(Request::blank()));
+        let input = current.input.rest(received, current.read);
+        let mut rest = input;
+        let outcome = connection.protocol.receive_head(&mut rest, request.head_mut(), &self.head_limits);
+        current.read += input.len() - rest.len();
+        if outcome != Ok(true) {
+            return self.read_no_head(token, request, outcome);
+        }
+        connection.head_due_ms = 0;
+        self.begin_request(token, request)
     }
 
     /// Reads what is no head.

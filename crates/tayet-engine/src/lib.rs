@@ -96,7 +96,7 @@ pub use responder::Responder;
 pub use response::Response;
 pub use served_file::ServedFile;
 pub use service::{BodyUse, Captures, Match, Pin, Route, RouteId, Service};
-pub use tayet_http1::{Head, Refusal};
+pub use tayet_http1::{Head, Refusal, is_same_text};
 pub use tayet_net::{Address, InvalidAddress, InvalidIoDriver, IoDriver, Listener, PeerAddress};
 pub use tayet_websocket as websocket;
 pub use tayet_websocket::{CloseCode, DeflateAgreement, Message, Text};

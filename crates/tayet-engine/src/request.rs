@@ -451,10 +451,9 @@ impl Request {
     }
 
     /// The handler has returned, and all around it.
+    #[inline(never)]
     pub(crate) fn release_deferral(&mut self) {
-        if self.is_deferred
-            && let Some(deferral) = self.extras_mut().deferral.take()
-        {
+        if let Some(deferral) = self.extras_mut().deferral.take() {
             deferral.release();
         }
     }

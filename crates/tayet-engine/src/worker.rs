@@ -261,6 +261,7 @@ impl Worker {
                     };
                     the_loop = back;
                     the_loop.answered(request, response);
+                    Response::discard(&mut place);
                 }
                 Step::Call(Due::Event { channel, event }) => {
                     let sessions = self.shared.sessions();
@@ -477,8 +478,9 @@ fn write_body(
 }
 
 #[cold]
-fn answer_of_failed(request: &Request) -> Response {
-    problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept"))
+#[inline(never)]
+fn put_answer_of_failed(request: &Request, place: &mut Option<Response>) {
+    *place = Some(problem::response(StatusCode::INTERNAL_SERVER_ERROR, "", request.header("accept")));
 }
 
 fn note_cut(peer: &Peer, error: &io::Error) {
@@ -530,10 +532,17 @@ impl Shared {
         if let Err(panic) = answered {
             self.note_panic(&*panic);
         }
-        request.release_deferral();
-        place.get_or_insert_with(|| answer_of_failed(request))
+        if request.is_deferred() {
+            request.release_deferral();
+        }
+        if place.is_none() {
+            put_answer_of_failed(request, place);
+        }
+        place.as_mut().expect("just put")
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn note_panic(&self, panic: &(dyn Any + Send)) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let message = panic

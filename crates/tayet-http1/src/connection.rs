@@ -62,6 +62,8 @@ impl Connection {
     /// # Errors
     ///
     /// The head is refused: `head` is empty, and the connection stays refused.
+    // Never inlined: within a larger function it would have too few registers.
+    #[inline(never)]
     pub fn receive_head(
         &mut self,
         input: &mut &[u8],

@@ -10,6 +10,7 @@ use crate::Refusal;
 use crate::field::{Field, Span, is_name, list_elements, lowercase};
 use crate::framing::{BodyLength, Framing};
 use crate::request_line::RequestLine;
+use crate::short_text::is_same_text;
 
 /// The room that [`Head::clear`] keeps for the bytes of the next head.
 const RETAINED_BYTES: usize = 16 * 1024;
@@ -222,7 +223,8 @@ impl Head {
     #[inline(always)]
     fn repeated_host_length(&self, bytes: &[u8]) -> Option<usize> {
         let last = self.bytes.get(self.last_host.range())?;
-        let is_repeated = !last.is_empty() && bytes.strip_prefix(last)?.starts_with(b"\r\n");
+        let (start, rest) = bytes.split_at_checked(last.len())?;
+        let is_repeated = !last.is_empty() && rest.starts_with(b"\r\n") && is_same_text(start, last);
         is_repeated.then_some(last.len())
     }
 

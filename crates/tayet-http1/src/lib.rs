@@ -82,6 +82,7 @@ mod line;
 mod refusal;
 mod request_line;
 mod response;
+mod short_text;
 mod target;
 mod trailers;
 
@@ -96,3 +97,4 @@ pub use limits::{
 };
 pub use refusal::Refusal;
 pub use response::{CONTINUE, ResponseHead, ResponseLength, encode_interim, encode_ok};
+pub use short_text::is_same_text;

@@ -203,31 +203,33 @@ fn encode_status_line(status: StatusCode, reason: Option<&HeaderValue>, out: &mu
     });
 }
 
-/// The Content-Length line and the head's end. Up to four digits, as most lengths have, come with what stands
-/// around them in one piece.
-#[inline]
+/// The Content-Length line and the head's end. Up to three digits, as most lengths have, come with what stands around them in
+/// one piece.
+#[inline(always)]
 fn encode_content_length(length: u64, out: &mut Vec<u8>) {
     match length {
         0..=9 => encode_digits(length, *b"\r\ncontent-length: 0\r\n\r\n", out),
         10..=99 => encode_digits(length, *b"\r\ncontent-length: 00\r\n\r\n", out),
         100..=999 => encode_digits(length, *b"\r\ncontent-length: 000\r\n\r\n", out),
-        1000..=9999 => encode_digits(length, *b"\r\ncontent-length: 0000\r\n\r\n", out),
-        _ => {
-            out.extend_from_slice(b"\r\ncontent-length: ");
-            out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-            out.extend_from_slice(b"\r\n\r\n");
-        }
+        _ => encode_large_content_length(length, out),
     }
 }
 
 /// Adds `number` in place of the zeros before the end of `template`.
-#[inline]
+#[inline(always)]
 fn encode_digits<const BYTES: usize>(mut number: u64, mut template: [u8; BYTES], out: &mut Vec<u8>) {
     for digit in template.iter_mut().rev().skip("\r\n\r\n".len()).take_while(|digit| **digit == b'0') {
         *digit += (number % 10) as u8;
         number /= 10;
     }
     out.extend_from_slice(&template);
+}
+
+#[inline(never)]
+fn encode_large_content_length(length: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\r\ncontent-length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    out.extend_from_slice(b"\r\n\r\n");
 }
 
 fn encode_fields(fields: &HeaderMap, out: &mut Vec<u8>) -> SeenFields {

@@ -57,7 +57,8 @@ const GET: usize = 0;
 const HEAD: usize = 1;
 
 fn standard_index(method: &Method) -> Option<usize> {
-    STANDARD.iter().position(|standard| standard == method)
+    // What most ask for needs no search.
+    if *method == Method::GET { Some(GET) } else { STANDARD.iter().position(|standard| standard == method) }
 }
 
 impl App {
@@ -86,15 +87,23 @@ impl App {
 
     /// The route of a request for a raw path. `captures` come empty.
     pub(crate) fn find(&self, method: &Method, path: &[u8], captures: &mut Captures) -> RouteId {
-        match self.table.exact(path).and_then(|id| self.paths[id.0].of(method)) {
+        match self.table.exact_alone(path).and_then(|id| self.paths[id.0].of_standard(method)) {
             Some(route) => route,
             None => self.search(method, path, captures),
         }
     }
 
-    // Apart, so that its needs do not burden the paths that are found without it.
+    // This one and the next are apart, so that their needs do not burden the paths that are found without them.
     #[inline(never)]
     fn search(&self, method: &Method, path: &[u8], captures: &mut Captures) -> RouteId {
+        match self.table.exact(path).and_then(|id| self.paths[id.0].of(method)) {
+            Some(route) => route,
+            None => self.search_patterns(method, path, captures),
+        }
+    }
+
+    #[inline(never)]
+    fn search_patterns(&self, method: &Method, path: &[u8], captures: &mut Captures) -> RouteId {
         let mut refused = None;
         let found = self.table.search(path, |id, captures| {
             let routes = &self.paths[id.0];
@@ -229,13 +238,16 @@ impl PathRoutes {
         routes
     }
 
+    /// The route of a method, if it is one of the standard ones.
     #[inline(always)]
+    fn of_standard(&self, method: &Method) -> Option<RouteId> {
+        self.standard[standard_index(method)?].or(self.any)
+    }
+
+    /// The route of a method.
     fn of(&self, method: &Method) -> Option<RouteId> {
-        let own = match standard_index(method) {
-            Some(index) => self.standard[index],
-            None => self.other.iter().find(|(other, _)| other == method).map(|(_, id)| *id),
-        };
-        own.or(self.any)
+        let of_other = || self.other.iter().find(|(other, _)| other == method).map(|(_, id)| *id);
+        self.of_standard(method).or_else(of_other).or(self.any)
     }
 
     fn collect(&self, methods: &mut Vec<Method>) {

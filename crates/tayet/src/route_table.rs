@@ -1,7 +1,7 @@
 //! Finding the patterns that match a path.
 
 use percent_encoding::percent_decode;
-use tayet_engine::Captures;
+use tayet_engine::{Captures, is_same_text};
 
 use crate::pattern::{Pattern, Segment};
 
@@ -39,13 +39,22 @@ impl RouteTable {
         table
     }
 
-    /// The pattern that is a raw path, letter by letter: what [`search`](Self::search) would offer first, found sooner.
+    /// The pattern that is a raw path, letter by letter, if no other has its length: what [`search`](Self::search) would offer
+    /// first, found sooner.
+    // It calls nothing, so that whoever looks here first has no registers to save.
+    #[inline(always)]
+    pub(crate) fn exact_alone(&self, path: &[u8]) -> Option<PathId> {
+        match &self.exact.get(path.len())?[..] {
+            [(exact, id)] => is_same_text(exact.as_bytes(), path).then_some(*id),
+            _ => None,
+        }
+    }
+
+    /// The same, however many have that length.
     pub(crate) fn exact(&self, path: &[u8]) -> Option<PathId> {
         let of_length = self.exact.get(path.len())?;
-        match &of_length[..] {
-            [(exact, id)] => (exact.as_bytes() == path).then_some(*id),
-            several => search_exact(several, path),
-        }
+        let at = of_length.binary_search_by(|(exact, _)| exact.as_bytes().cmp(path)).ok()?;
+        Some(of_length[at].1)
     }
 
     /// Offers the patterns that match a raw path, the most specific one first, until `take` takes one. The order is
@@ -150,12 +159,6 @@ impl RouteTable {
     }
 }
 
-#[inline(never)]
-fn search_exact(paths: &[(Box<str>, PathId)], path: &[u8]) -> Option<PathId> {
-    let at = paths.binary_search_by(|(exact, _)| exact.as_bytes().cmp(path)).ok()?;
-    Some(paths[at].1)
-}
-
 impl Node {
     /// The child for a raw segment. Only one that has a `%` needs decoding.
     fn literal(&self, raw: &[u8], is_encoded: bool) -> Option<usize> {
@@ -197,12 +200,19 @@ mod tests {
         RouteTable::new(&patterns)
     }
 
+    fn exact(table: &RouteTable, path: &str) -> Option<PathId> {
+        let found = table.exact(path.as_bytes());
+        let has_company = table.exact.get(path.len()).is_some_and(|of_length| of_length.len() > 1);
+        assert_eq!(table.exact_alone(path.as_bytes()), found.filter(|_| !has_company), "{path}");
+        found
+    }
+
     /// The first pattern offered, with what it captures.
     fn found<'a>(table: &RouteTable, path: &'a str) -> Option<(usize, Vec<&'a str>)> {
         let found = table.search(path.as_bytes(), |PathId(id), captures| {
             Some((id, (0..captures.len()).map(|n| &path[captures.get(n).unwrap()]).collect()))
         });
-        if let Some(PathId(id)) = table.exact(path.as_bytes()) {
+        if let Some(PathId(id)) = exact(table, path) {
             assert_eq!(found, Some((id, vec![])), "{path}");
         }
         found
@@ -261,11 +271,23 @@ mod tests {
         for (index, path) in
             ["/", "/b", "/a", "/c", "/b/", "/b/c", "/{d}", "/a b", "/caf\u{e9}"].iter().enumerate()
         {
-            assert_eq!(table.exact(path.as_bytes()), Some(PathId(index)), "{path}");
+            assert_eq!(exact(&table, path), Some(PathId(index)), "{path}");
             assert_eq!(found(&table, path), Some((index, vec![])));
         }
         for path in ["", "*", "/x", "/B", "/a%20b", "/100%25", "/100%", "/b/c/d/e/f/g"] {
-            assert_eq!(table.exact(path.as_bytes()), None, "{path}");
+            assert_eq!(exact(&table, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_of_one_length_are_found_however_many_there_are() {
+        for count in [1, 2, 9, 99] {
+            let paths: Vec<String> = (0..count).map(|n| format!("/of/{:02}", (n * 37) % 100)).collect();
+            let table = table(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+            for (index, path) in paths.iter().enumerate() {
+                assert_eq!(exact(&table, path), Some(PathId(index)), "{path} of {count}");
+            }
+            assert_eq!(exact(&table, "/of/xx"), None);
         }
     }
 

@@ -17,6 +17,8 @@ use crate::{Request, Response, problem};
 
 impl Loop {
     /// A request is ready for its handler.
+    // Inlined always, since most of it knows already what whoever calls it has just found out.
+    #[inline(always)]
     pub(crate) fn begin_call(
         &mut self,
         token: Token,
@@ -103,11 +105,12 @@ impl Loop {
             self.begin_session(token, exchange, Answer { response, request: Some(request) });
             return;
         }
-        if let (Some(peer), Some(connection)) = (request.retire(), self.connections.get(token)) {
-            connection.peer.give_back(peer);
-        }
+        let handle = request.retire();
         self.recycle(request);
-        if !is_deferred && self.respond(token, exchange, response) && self.input_left() == 0 {
+        if !is_deferred
+            && self.respond_and_take_back(token, exchange, response, handle)
+            && self.input_left() == 0
+        {
             self.leave_current();
         }
     }

@@ -18,27 +18,9 @@ use crate::{Request, RequestBody};
 const MAX_INITIAL_BODY_BYTES: u64 = 64 * 1024;
 
 impl Loop {
-    pub(super) fn read_head(&mut self, token: Token) -> Progress {
-        let Some(current) = &mut self.current else { return Progress::Done };
-        if current.left() == 0 {
-            return Progress::Done;
-        }
-        let input = current.input.rest(self.driver.received(), current.read);
-        let Some(connection) = self.connections.get(token) else { return Progress::Done };
-        let mut request = self.spare_requests.pop().unwrap_or_else(|| Box::new(Request::blank()));
-        let mut rest = input;
-        let received = connection.protocol.receive_head(&mut rest, request.head_mut(), &self.head_limits);
-        current.read += input.len() - rest.len();
-        if received != Ok(true) {
-            return self.read_no_head(token, request, received);
-        }
-        connection.head_due_ms = 0;
-        self.begin_request(token, request)
-    }
-
     /// There is no head, or not all of it.
     #[inline(never)]
-    fn read_no_head(
+    pub(super) fn read_no_head(
         &mut self,
         token: Token,
         request: Box<Request>,
@@ -55,7 +37,7 @@ impl Loop {
     }
 
     /// A head is complete: finds its route, and takes its body as that asks.
-    fn begin_request(&mut self, token: Token, mut request: Box<Request>) -> Progress {
+    pub(super) fn begin_request(&mut self, token: Token, mut request: Box<Request>) -> Progress {
         request.find_route(&*self.shared.service);
         let route = &self.shared.routes[request.route().0 as usize];
         let announced = Announced {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use tayet_net::{Moment, Token};
 
 use crate::Response;
-use crate::answer::{Asked, Encoded, encode};
+use crate::answer::{Encoded, encode};
 use crate::body::Kind;
 use crate::connection::{AfterSend, Answer, Phase};
 use crate::download::Download;
 use crate::event_loop::{Loop, Sending};
 use crate::mailbox::{Outcome, Record};
+use crate::peer::Peer;
 use crate::worker::{Job, WriteBody};
 
 impl Loop {
@@ -157,12 +158,29 @@ impl Loop {
 
     /// Encodes an answer behind what is gathered for the connection. `true` when the connection is free for its next
     /// request; what is gathered is then still to be sent.
+    #[inline(never)]
     pub(crate) fn respond(&mut self, token: Token, exchange: u32, response: &mut Response) -> bool {
+        self.respond_and_take_back(token, exchange, response, None)
+    }
+
+    /// The same for a request that has just had its call here, and gives back its handle to the peer.
+    // Inlined always: it is on the way of most requests, and is called for them in one place.
+    #[inline(always)]
+    pub(super) fn respond_and_take_back(
+        &mut self,
+        token: Token,
+        exchange: u32,
+        response: &mut Response,
+        handle: Option<Arc<Peer>>,
+    ) -> bool {
         let Some(connection) = self.connections.get(token) else { return false };
+        if let Some(handle) = handle {
+            connection.peer.give_back(handle);
+        }
         let Some(busy) = connection.busy(exchange) else { return false };
         let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());
-        let keep_alive = busy.asked.keep_alive && is_body_read && self.stop_at_ms.is_none();
-        let asked = Asked { keep_alive, ..busy.asked };
+        busy.asked.keep_alive &= is_body_read && self.stop_at_ms.is_none();
+        let asked = busy.asked;
         let took_ns = self.now.ns_since(busy.started);
         busy.timeout_at_ms = None;
         self.shard.answered(busy.route.0, response.status(), took_ns);
