@@ -31,11 +31,9 @@ use crate::request_body::BodyError;
 use crate::route_class::{Overrun, RouteClass};
 use crate::shared::Shared;
 use crate::socket_event::SocketEvent;
+use crate::spare_requests::SpareRequests;
 use crate::worker::{self, Job};
 use crate::{ExecutionModel, Request, WebSocketError};
-
-/// Requests kept for later ones, so that these need no memory of their own.
-pub(crate) const MAX_SPARE_REQUESTS: usize = 64;
 
 /// Looks at what has come before a draining loop closes its listeners, and then before it closes its idle connections,
 /// however late it comes to them: the first accepts what stands in the queue, the others read what those have sent.
@@ -90,7 +88,7 @@ pub(crate) struct Loop {
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
     #[expect(clippy::vec_box, reason = "they are handed on boxed; unboxing would copy them each time")]
-    pub(crate) spare_requests: Vec<Box<Request>>,
+    pub(crate) spare_requests: SpareRequests,
     pub(crate) head_limits: HeadLimits,
     pub(crate) date: DateCache,
     pub(crate) now: Moment,
@@ -207,7 +205,7 @@ impl Loop {
             jobs: Vec::new(),
             due: None,
             rejected: Vec::new(),
-            spare_requests: Vec::new(),
+            spare_requests: SpareRequests::default(),
             date: DateCache::new(),
             now,
             now_ms,
@@ -513,7 +511,7 @@ impl Loop {
             Message::Answer { token, exchange, answer } => self.answer(token, exchange, answer),
             Message::Answered { token, exchange, record, request, outcome, at } => {
                 if let Some(request) = request {
-                    self.recycle(request);
+                    self.spare_requests.keep(request);
                 }
                 self.exchange_over(token, exchange, record, outcome, at);
             }
@@ -712,13 +710,6 @@ impl Loop {
         if self.out.head.capacity() == 0 && buffer.capacity() <= self.most_kept_bytes() {
             buffer.clear();
             self.out.head = buffer;
-        }
-    }
-
-    /// Keeps a request that is blank again.
-    pub(crate) fn recycle(&mut self, request: Box<Request>) {
-        if self.spare_requests.len() < MAX_SPARE_REQUESTS {
-            self.spare_requests.push(request);
         }
     }
 

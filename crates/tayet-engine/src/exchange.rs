@@ -12,7 +12,6 @@ mod output;
 use tayet_http1::{self as http1, BodyEvent, Head, Refusal};
 use tayet_net::Token;
 
-use crate::Request;
 use crate::connection::{Busy, Phase};
 use crate::event_loop::{Current, Input, Loop, Sending};
 
@@ -79,7 +78,7 @@ impl Loop {
         if current.left() == 0 {
             return Progress::Done;
         }
-        let mut request = self.spare_requests.pop().unwrap_or_else(|| Box::new(Request::blank()));
+        let mut request = self.spare_requests.take();
         let input = current.input.rest(received, current.read);
         let mut rest = input;
         let outcome = connection.protocol.receive_head(&mut rest, request.head_mut(), &self.head_limits);

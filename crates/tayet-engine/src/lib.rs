@@ -69,6 +69,7 @@ mod slot;
 mod socket_event;
 #[cfg(all(test, not(loom)))]
 mod span;
+mod spare_requests;
 mod streaming;
 mod sync;
 mod topics;

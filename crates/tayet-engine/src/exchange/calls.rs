@@ -106,7 +106,7 @@ impl Loop {
             return;
         }
         let handle = request.retire();
-        self.recycle(request);
+        self.spare_requests.keep(request);
         if !is_deferred
             && self.respond_and_take_back(token, exchange, response, handle)
             && self.input_left() == 0

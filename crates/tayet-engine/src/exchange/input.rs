@@ -26,7 +26,7 @@ impl Loop {
         request: Box<Request>,
         received: Result<bool, Refusal>,
     ) -> Progress {
-        self.spare_requests.push(request);
+        self.spare_requests.keep(request);
         let Some(connection) = self.connections.get(token) else { return Progress::Done };
         if let Err(refusal) = received {
             self.refuse(token, refusal.status(), refusal.reason(), None);
