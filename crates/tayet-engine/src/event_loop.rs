@@ -87,7 +87,6 @@ pub(crate) struct Loop {
     pub(crate) due: Option<Due>,
     /// Jobs that the pool had no room for.
     rejected: Vec<Job>,
-    #[expect(clippy::vec_box, reason = "they are handed on boxed; unboxing would copy them each time")]
     pub(crate) spare_requests: SpareRequests,
     pub(crate) head_limits: HeadLimits,
     pub(crate) date: DateCache,

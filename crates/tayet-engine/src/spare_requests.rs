@@ -6,6 +6,7 @@ use crate::Request;
 const MAX_SPARE_REQUESTS: usize = 64;
 
 /// Requests kept for later ones, so that these need no memory of their own.
+#[expect(clippy::vec_box, reason = "they are handed on boxed; unboxing would copy them each time")]
 #[derive(Default)]
 pub(crate) struct SpareRequests(Vec<Box<Request>>);
 
