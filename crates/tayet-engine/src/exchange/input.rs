@@ -1,4 +1,4 @@
-//! What a connection sends: heads, bodies, and a proxy's header before them.
+//! What a connection sends: what follows a head, bodies, and a proxy's header before them.
 
 use std::sync::Arc;
 
