@@ -75,6 +75,22 @@ pub(crate) fn side_by_side(jobs: &[&(dyn Fn() -> anyhow::Result<()> + Sync)]) ->
     })
 }
 
+/// `command` with what others leave of the cores.
+pub(crate) fn behind_others(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => nice.env(name, value),
+            None => nice.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        nice.current_dir(directory);
+    }
+    nice
+}
+
 /// What `command` writes to its standard output; an error carries what it wrote to its standard error.
 pub(crate) fn output_of(command: &mut Command) -> anyhow::Result<String> {
     let shown = show(command);
@@ -141,6 +157,24 @@ mod tests {
     fn a_command_past_its_limit_is_ended() {
         let error = runner().run(Command::new("sleep").arg("600"), Duration::ZERO).unwrap_err();
         assert_eq!(error.root_cause().to_string(), "not done after 0 s");
+    }
+
+    #[test]
+    fn a_command_behind_others_is_the_same_one_with_less_priority() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $(nice):$PWD:$VALUE:$USER"]);
+        command.current_dir("/").env("VALUE", "1").env_remove("USER");
+        let niceness = |command: &mut Command| {
+            let output = output_of(command).unwrap();
+            output
+                .trim()
+                .strip_suffix(":/:1:")
+                .expect("the same directory and variables")
+                .parse::<i32>()
+                .unwrap()
+        };
+        let before = niceness(&mut command);
+        assert_eq!(niceness(&mut behind_others(&command)), (before + 10).min(19));
     }
 
     #[test]

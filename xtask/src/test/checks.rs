@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use super::needs::{CargoTool, GoTool, Need};
-use crate::process::{Runner, output_of, side_by_side};
+use crate::process::{Runner, behind_others, output_of, side_by_side};
 use crate::workspace::Workspace;
 use crate::{bench, conformance, layers, tidy};
 
@@ -23,6 +23,11 @@ const FUZZ_SECONDS: u64 = 15;
 const PYTESTS_AT_ONCE: &str = "3";
 /// How many times a model may switch threads against their will; three finds nearly every bug that more would.
 const LOOM_MAX_PREEMPTIONS: &str = "3";
+
+/// The workspace of what is only there to be compared with, and of what loads it and us alike.
+const PEERS: &str = "bench/peers/Cargo.toml";
+/// What of it loads.
+const LOADS: &[&str] = &["http-load", "turn-taking", "upload-load", "ws-load"];
 
 /// One check.
 pub(super) struct Check {
@@ -43,7 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
         headline: "the code is formatted",
         needs: &[Need::RustComponent("rustfmt")],
         too_slow_for_fast: None,
-        run: |workspace, runner| cargo(workspace, runner, &["fmt", "--all", "--check"]),
+        run: fmt,
     },
     Check {
         name: "layers",
@@ -74,6 +79,13 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &[],
         too_slow_for_fast: None,
         run: test,
+    },
+    Check {
+        name: "loads",
+        headline: "lints and tests of what loads servers in benchmarks",
+        needs: &[Need::RustComponent("clippy")],
+        too_slow_for_fast: None,
+        run: loads,
     },
     Check {
         name: "doc",
@@ -135,8 +147,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "release",
-        headline: "the programs build as they are released",
-        needs: &[],
+        headline: "the programs build as they are released, and the fuzz targets beside them",
+        needs: &[Need::Apt("g++"), Need::Cargo(CargoTool::FUZZ)],
         too_slow_for_fast: Some("link-time optimization takes minutes"),
         run: release,
     },
@@ -169,6 +181,13 @@ fn cargo(workspace: &Workspace, runner: &Runner, args: &[&str]) -> Verdict {
     run(runner, cargo_command(workspace).args(args))
 }
 
+fn fmt(workspace: &Workspace, runner: &Runner) -> Verdict {
+    for manifest in ["Cargo.toml", PEERS, "fuzz/Cargo.toml"] {
+        cargo(workspace, runner, &["fmt", "--manifest-path", manifest, "--all", "--check"])?;
+    }
+    Ok(None)
+}
+
 fn test(workspace: &Workspace, runner: &Runner) -> Verdict {
     // Some tests start an example, and `cargo test` builds an example with tests of its own only as a test.
     build_programs(workspace, runner)?;
@@ -180,6 +199,18 @@ fn test(workspace: &Workspace, runner: &Runner) -> Verdict {
 /// The development profile is meant: it checks arithmetic and debug assertions, which the release profile does not.
 fn build_programs(workspace: &Workspace, runner: &Runner) -> Verdict {
     cargo(workspace, runner, &["build", "--workspace", "--bins", "--examples"])
+}
+
+/// What the harness relies on; the peers themselves it checks whenever it starts them.
+fn loads(workspace: &Workspace, runner: &Runner) -> Verdict {
+    let packages = LOADS.iter().flat_map(|package| ["--package", package]);
+    let of_loads = |command: &'static str| {
+        let mut cargo = cargo_command(workspace);
+        cargo.args([command, "--manifest-path", PEERS, "--locked"]).args(packages.clone());
+        cargo
+    };
+    run(runner, of_loads("clippy").args(["--all-targets", "--", "-D", "warnings"]))?;
+    run(runner, &mut of_loads("test"))
 }
 
 fn doc(workspace: &Workspace, runner: &Runner) -> Verdict {
@@ -262,15 +293,17 @@ fn deny(workspace: &Workspace, runner: &Runner) -> Verdict {
     cargo(workspace, runner, &["deny", "check", "--disable-fetch", "advisories"])
 }
 
-/// Builds the main job and the arena, which the checks that follow start; together, since linking them takes a core each.
+/// Builds the main job, the arena and the fuzz targets, which the checks that follow start. Linking the arena takes one core for
+/// minutes, so that the fuzz targets are built by the time when they are needed, with what is left of the other.
 fn release(workspace: &Workspace, runner: &Runner) -> Verdict {
     // The README's first command: the arena's dependencies, with their features, must not be needed for it.
     cargo(workspace, runner, &["check"])?;
-    cargo(
-        workspace,
-        runner,
-        &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"],
-    )
+    let programs = &["build", "--release", "--package", "tayet-cli", "--bins", "--example", "arena"];
+    let build_programs = || cargo(workspace, runner, programs).map(drop);
+    let build_fuzz_targets =
+        || run(runner, &mut behind_others(fuzz_command(workspace).arg("build"))).map(drop);
+    side_by_side(&[&build_programs, &build_fuzz_targets])?;
+    Ok(None)
 }
 
 fn fuzz(workspace: &Workspace, runner: &Runner) -> Verdict {
