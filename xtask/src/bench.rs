@@ -48,6 +48,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
+use jiff::Timestamp;
 
 use self::database::Database;
 use self::machine::Machine;
@@ -93,8 +94,7 @@ pub(crate) fn run(workspace: &Workspace, args: &BenchArgs) -> anyhow::Result<()>
     let harness = Harness { workspace, runner: &runner, settings, programs, database: OnceCell::new() };
     let mut results = measure(&harness, &scenarios)?;
     let versions = versions(workspace, &scenarios)?;
-    let run =
-        Run { date: machine::today()?, machine: Machine::here()?, settings: harness.settings, versions };
+    let run = Run { at: Timestamp::now(), machine: Machine::here()?, settings: harness.settings, versions };
     for family in Family::ALL {
         let of_family: Vec<_> = results.extract_if(.., |results| results.family == family).collect();
         if !of_family.is_empty() {

@@ -1,15 +1,12 @@
-//! On what, and when, something was measured.
+//! On what something was measured.
 
 use std::fs;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use serde::Serialize;
 
 use super::system_memory;
-
-const SECONDS_PER_DAY: u64 = 86_400;
 
 /// The machine, as far as it matters to figures.
 #[derive(Clone, Debug, Serialize)]
@@ -41,12 +38,6 @@ impl Machine {
     }
 }
 
-/// Today in UTC, as YYYY-MM-DD.
-pub(super) fn today() -> anyhow::Result<String> {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    Ok(date_of_day(seconds / SECONDS_PER_DAY))
-}
-
 fn value_of(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
@@ -54,50 +45,9 @@ fn value_of(text: &str, name: &str) -> Option<String> {
     })
 }
 
-fn date_of_day(days_since_1970: u64) -> String {
-    let mut days = days_since_1970;
-    let mut year = 1970;
-    while days >= days_in_year(year) {
-        days -= days_in_year(year);
-        year += 1;
-    }
-    let mut month = 1;
-    while days >= days_in_month(year, month) {
-        days -= days_in_month(year, month);
-        month += 1;
-    }
-    format!("{year}-{month:02}-{:02}", days + 1)
-}
-
-fn days_in_year(year: u64) -> u64 {
-    if is_leap(year) { 366 } else { 365 }
-}
-
-fn days_in_month(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(date_of_day(0), "1970-01-01");
-        assert_eq!(date_of_day(59), "1970-03-01");
-        assert_eq!(date_of_day(11_016), "2000-02-29");
-        assert_eq!(date_of_day(20_088), "2024-12-31");
-        assert_eq!(date_of_day(20_089), "2025-01-01");
-    }
 
     #[test]
     fn the_slug_is_fit_for_a_file_name() {

@@ -20,11 +20,16 @@ pub(super) fn write(workspace: &Workspace, report: &Report) -> anyhow::Result<()
     let chart = chart::svg(report);
     let forms = [("json", Some(&json)), ("svg", chart.as_ref()), ("md", Some(&markdown))];
     write_forms(&workspace.path("target/bench"), report.family.name(), &forms)?;
-    if !report.settings.publishes(report.extent.is_partial()) {
-        println!("bench: {PAGE} stays as it is; --publish would put this there");
+    let is_partial = report.extent.is_partial();
+    if !report.settings.publishes(is_partial) {
+        println!("bench: {RESULTS} stays as it is; --publish would keep this there");
         return Ok(());
     }
     let stem = stem(report);
+    if is_partial {
+        // The page has whole families, and a chart would look like one.
+        return write_forms(&workspace.path(RESULTS), &stem, &forms[..1]);
+    }
     write_forms(&workspace.path(RESULTS), &stem, &forms[..2])?;
     let picture = chart.map(|_| format!("![{}](../{RESULTS}/{stem}.svg)\n\n", report.family.title()));
     let page = workspace.path(PAGE);
@@ -34,11 +39,13 @@ pub(super) fn write(workspace: &Workspace, report: &Report) -> anyhow::Result<()
     write_file(&page, &text)
 }
 
-/// What the files of a report are called; a partial or shortened one never takes the place of another.
+/// What the files of a report are called. A later one takes the day's place, but a part only that of the same minute, and neither it
+/// nor a shortened one a whole one's.
 fn stem(report: &Report) -> String {
     let mut stem = format!("{}-{}-{}", report.date, report.machine.slug(), report.family.name());
     if report.extent.is_partial() {
-        stem.push_str("-partial");
+        stem.push_str("-partial-");
+        stem.push_str(&report.time.replace(':', ""));
     }
     if !report.settings.is_thorough {
         stem.push_str("-shortened");
@@ -73,7 +80,31 @@ fn replace_between_marks(page: &str, family: Family, markdown: &str) -> Option<S
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::bench::machine::Machine;
+    use crate::bench::report::Run;
+    use crate::bench::settings::Settings;
+
+    #[test]
+    fn parts_of_one_day_have_files_of_their_own() {
+        let machine =
+            Machine { processor: "CPU".to_owned(), cores: 2, memory_gb: 8.0, kernel: "6.1".to_owned() };
+        let settings = Settings {
+            rounds: 3,
+            load_seconds: 3,
+            idle_connections: 0,
+            repeats_when_disturbed: 0,
+            warms_up: true,
+            is_thorough: true,
+            publishes_all: true,
+        };
+        let at = "2026-11-27T13:42:59Z".parse().unwrap();
+        let run = Run { at, machine, settings, versions: BTreeMap::new() };
+        let report = Report::new(Family::Http, &run, Vec::new());
+        assert_eq!(stem(&report), "2026-11-27-cpu-2-cores-http-partial-1342");
+    }
 
     #[test]
     fn only_what_is_between_the_familys_marks_changes() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::contestant::name_of;
@@ -32,7 +33,10 @@ const COMPARED: &[Figure] = &[
 pub(super) struct Report {
     pub(super) family: Family,
     pub(super) extent: Extent,
+    /// When it had been measured, in UTC: YYYY-MM-DD.
     pub(super) date: String,
+    /// HH:MM.
+    pub(super) time: String,
     pub(super) machine: Machine,
     pub(super) settings: Settings,
     /// By the contestant's name.
@@ -43,7 +47,7 @@ pub(super) struct Report {
 
 /// When, where, how and of what all was measured.
 pub(super) struct Run {
-    pub(super) date: String,
+    pub(super) at: Timestamp,
     pub(super) machine: Machine,
     pub(super) settings: Settings,
     /// By the contestant's name.
@@ -98,7 +102,8 @@ impl Report {
         Self {
             family,
             extent: Extent::of(family, &scenarios),
-            date: run.date.clone(),
+            date: run.at.strftime("%Y-%m-%d").to_string(),
+            time: run.at.strftime("%H:%M").to_string(),
             machine: run.machine.clone(),
             settings: run.settings.clone(),
             versions: versions.map(|(name, version)| (name.clone(), version.clone())).collect(),

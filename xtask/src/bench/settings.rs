@@ -46,8 +46,8 @@ pub(crate) struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..=2_000_000)
     )]
     million: Option<u32>,
-    /// Keeps the results in the repository even when rounds or seconds are few, or they are a part of their page only; what is
-    /// short or partial is labelled so.
+    /// Keeps the results in the repository even when rounds or seconds are few, which the page then says, or when they are a part
+    /// of a family, which goes to bench/results alone.
     #[arg(long)]
     publish: bool,
     /// Builds and installs all that takes part, and measures nothing.
