@@ -1,15 +1,15 @@
-//! What benches measure alone: how threads hand over to each other, and what a loop writes for a request. Not for
-//! applications; it changes without notice.
+//! What benches measure alone: how threads hand over to each other, what a loop writes for a request, and what a request takes
+//! over a driver of the bench's own. Not for applications; it changes without notice.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{StatusCode, Version};
-use tayet_net::{IoDriver, Moment, Token, Waker};
+use tayet_net::{Driver, IoDriver, Moment, PeerAddress, Token, Waker};
 
 use crate::answer::Asked;
-use crate::engine::share;
+use crate::engine::{serve_with, share};
 use crate::event_loop::Loop;
 use crate::mailbox::{Mailbox, Message};
 use crate::pool::{Assignment, Pool};
@@ -19,7 +19,16 @@ use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::turn_queue::Precedence;
 use crate::worker::{self, Call};
-use crate::{EngineConfig, Request, Service};
+use crate::{Engine, EngineConfig, Request, Service};
+
+/// Starts an engine of one loop over `driver`, with default settings.
+///
+/// # Errors
+///
+/// When the system gives no thread.
+pub fn serve(driver: Box<dyn Driver>, service: Arc<dyn Service>) -> io::Result<Engine> {
+    serve_with(&EngineConfig::default(), vec![driver], &[PeerAddress::Unix], service, Arc::new([]))
+}
 
 /// A request on its way to a worker.
 pub struct Job(worker::Job);

@@ -8,34 +8,18 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion};
 use tayet_engine::measured::Writer;
-use tayet_engine::{Captures, Head, Request, Response, Route, RouteId, Service};
 
 use tayet_bench::clock::thread_cpu;
+use tayet_bench::one_route::OneRoute;
 
 /// Of a counter in a turn: about as often as a loop takes a lock or swaps a word.
 const WRITES_A_TURN: usize = 4;
-
-struct OneRoute;
-
-impl Service for OneRoute {
-    fn routes(&self) -> Vec<Route> {
-        vec![Route::default()]
-    }
-
-    fn find(&self, _: &Head, _: &mut Captures) -> RouteId {
-        RouteId(0)
-    }
-
-    fn call(&self, _: &mut Request) -> Response {
-        Response::new("")
-    }
-}
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut group = criterion.benchmark_group("contention, CPU a turn of each thread");
     for threads in [1, 2, cores].into_iter().filter(|&threads| threads <= cores) {
-        let mut loops = Writer::of_loops(threads, Arc::new(OneRoute)).expect("pollers");
+        let mut loops = Writer::of_loops(threads, Arc::new(OneRoute(""))).expect("pollers");
         let id = BenchmarkId::new("loops of one engine", threads);
         group.bench_function(id, |bencher| {
             bencher.iter_custom(|turns| at_once(turns, loops.iter_mut().map(|writer| || writer.turn())));
