@@ -111,8 +111,8 @@ fn crowd_goals(measured: Measured<'_>) -> Vec<Goal> {
     ]
 }
 
-/// The kernel tells user space by sampling, and has the bare loop spend there ten times what passes between its system calls by the
-/// processor's counter, which is next to nothing. What both make alike, their system calls, it miscounts alike.
+/// The kernel tells user space by sampling, and counts to it what system calls take to begin and to end: of the bare loop, which has
+/// next to nothing else there, a quarter of a microsecond. Both make the same calls, so that this cancels out.
 fn user_beyond_floor(measured: Measured<'_>) -> Option<f64> {
     let user = |contestant| measured.median("hello-64", contestant, Figure::UserUsPerRequest);
     Some(user(TAYET)? - user(FLOOR)?)
