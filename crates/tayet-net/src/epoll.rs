@@ -15,6 +15,7 @@ use rustix::net::{self, RecvFlags, Shutdown};
 use crate::arrivals::Arrivals;
 use crate::prefetch::prefetch;
 use crate::ready_queue::ReadyQueue;
+use crate::return_stack;
 use crate::rough_clock::RoughClock;
 use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
@@ -368,7 +369,9 @@ impl Source {
 #[inline]
 fn receive(socket: &TcpSocket, buffer: &mut Vec<u8>) -> Arrival {
     loop {
-        return match net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT) {
+        let result = net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT);
+        return_stack::refill();
+        return match result {
             Ok((_, 0)) => Arrival::End,
             Ok(_) => Arrival::Bytes { is_full: buffer.len() == buffer.capacity() },
             Err(Errno::AGAIN) => Arrival::Nothing,
@@ -408,7 +411,9 @@ impl Driver for Epoll {
 
     fn attach(&mut self, token: Token) -> io::Result<()> {
         let Some(socket) = self.accepted.take() else { return Err(io::ErrorKind::NotConnected.into()) };
-        epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), EVERYTHING)?;
+        let added = epoll::add(&self.epoll, &socket, EventData::new_u64(token.to_bits()), EVERYTHING);
+        return_stack::refill();
+        added?;
         let index = token.index as usize;
         if index >= self.sources.len() {
             if index >= self.sources.capacity() {
@@ -480,6 +485,7 @@ impl Driver for Epoll {
                 *sent = net::send(&source.socket.0, bytes, SEND_FLAGS).unwrap_or(0);
             }
         }
+        return_stack::refill();
     }
 
     fn await_writable(&mut self, token: Token) {
@@ -528,7 +534,9 @@ impl Driver for Epoll {
         self.events.clear();
         self.cursor = 0;
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
-        match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {
+        let result = epoll::wait(&self.epoll, &mut events, timeout.as_ref());
+        return_stack::refill();
+        match result {
             Ok((events, _)) => {
                 self.events.extend(events.iter().map(|event| (event.data.u64(), event.flags)));
                 Ok(())

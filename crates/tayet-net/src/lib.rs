@@ -19,6 +19,7 @@ mod listener;
 mod moment;
 mod prefetch;
 mod ready_queue;
+mod return_stack;
 mod rough_clock;
 mod socket;
 mod sys;

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::{Address, PeerAddress};
+use crate::{Address, PeerAddress, return_stack};
 
 /// Connections that may wait to be accepted; the system's `net.core.somaxconn` may lower it.
 pub const LISTEN_BACKLOG: i32 = 4_096;
@@ -68,7 +68,9 @@ impl Listener {
     ///
     /// [`Errno::AGAIN`] when none waits; others as the system gives them.
     pub(crate) fn accept(&self) -> Result<(OwnedFd, PeerAddress), Errno> {
-        let (socket, address) = net::acceptfrom_with(&self.fd, FLAGS)?;
+        let accepted = net::acceptfrom_with(&self.fd, FLAGS);
+        return_stack::refill();
+        let (socket, address) = accepted?;
         let ip = address.and_then(|address| address.try_into().ok());
         Ok((socket, ip.map_or(PeerAddress::Unix, PeerAddress::Ip)))
     }

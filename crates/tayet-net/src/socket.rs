@@ -10,6 +10,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 
+use crate::return_stack;
+
 /// What may be done to a connection from any thread. Never waits for the peer but in [`Socket::wait_writable`] and
 /// [`Socket::wait_readable`].
 ///
@@ -101,6 +103,7 @@ impl Socket for TcpSocket {
                 (bytes, []) | ([], bytes) => net::send(&self.0, bytes, SEND_FLAGS),
                 _ => self.send_both(head, tail),
             };
+            return_stack::refill();
             match result {
                 Err(Errno::INTR) => {}
                 result => return Ok(result?),
@@ -111,7 +114,9 @@ impl Socket for TcpSocket {
     /// By sendfile(2), straight from the page cache. The socket does not block, so neither does this for the peer's sake.
     fn send_file(&self, file: &File, offset: u64, count: usize) -> io::Result<usize> {
         loop {
-            match rustix::fs::sendfile(&self.0, file, Some(&mut { offset }), count) {
+            let result = rustix::fs::sendfile(&self.0, file, Some(&mut { offset }), count);
+            return_stack::refill();
+            match result {
                 Err(Errno::INTR) => {}
                 // Some file systems have no pages to send from.
                 Err(Errno::INVAL) => return send_copied(self, file, offset, count),
@@ -126,7 +131,9 @@ impl Socket for TcpSocket {
 
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            match net::recv(&self.0, &mut *into, RecvFlags::DONTWAIT) {
+            let result = net::recv(&self.0, &mut *into, RecvFlags::DONTWAIT);
+            return_stack::refill();
+            match result {
                 Err(Errno::INTR) => {}
                 result => return Ok(result?.0),
             }

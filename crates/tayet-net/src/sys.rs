@@ -1,5 +1,5 @@
-//! System calls, and two instructions, that no safe interface gives us as we need them.
-#![allow(unsafe_code, reason = "calls into libc, and two instructions; each says why it is sound")]
+//! System calls, and a few instructions, that no safe interface gives us as we need them.
+#![allow(unsafe_code, reason = "calls into libc, and a few instructions; each says why it is sound")]
 
 /// Nanoseconds of the monotonic clock. Through libc rather than rustix, whose own look-up of the vDSO does not survive
 /// valgrind, under which the instruction counts are taken.
@@ -32,6 +32,27 @@ pub(crate) fn prefetch_line(address: *const u8) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+/// Has the processor expect so many functions to return to here, where none will; see `return_stack.rs`.
+#[inline(always)]
+pub(crate) fn push_expected_returns<const COUNT: usize>() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: each call goes to the instruction behind the breakpoint that follows it, and where they came from is taken off the stack at
+    // the end, so that nobody returns there. A shadow stack would miss it, but a program has one only if all that was linked into it says
+    // that it can, which Rust's code does not.
+    unsafe {
+        core::arch::asm!(
+            ".rept {count}",
+            "call 2f",
+            "int3",
+            "2:",
+            ".endr",
+            "lea rsp, [rsp + 8 * {count}]",
+            count = const COUNT,
+            options(preserves_flags)
+        );
+    }
 }
 
 /// CPU time that the calling thread has had, in nanoseconds.

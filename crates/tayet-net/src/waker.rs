@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::return_stack;
+
 /// Something that ends a [`Driver::wait`](crate::Driver::wait) from another thread.
 pub trait Wake: Send + Sync {
     /// Ends the wait under way, or the next one.
@@ -29,7 +31,9 @@ impl EventFd {
 
 impl Wake for EventFd {
     fn wake(&self) {
-        if rustix::io::write(&self.0, &1u64.to_ne_bytes()) == Err(rustix::io::Errno::AGAIN) {
+        let written = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+        return_stack::refill();
+        if written == Err(rustix::io::Errno::AGAIN) {
             // The counter is full after 2^64 - 2 unread wakes; empty it and count anew.
             let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
             let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());

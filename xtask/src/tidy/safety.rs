@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/tayet-wsgi/src/text.rs", "texts of ISO 8859-1, for which PyO3 has nothing"),
     (
         "crates/tayet-net/src/sys.rs",
-        "system calls, and two instructions, that no safe interface gives as they are needed",
+        "system calls, and a few instructions, that no safe interface gives as they are needed",
     ),
 ];
 
