@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -40,6 +40,12 @@ impl AlarmClock {
     /// Waits until it has gone off, be that before.
     pub fn wait(&self) {
         while rustix::io::read(&self.0, &mut [0_u8; 8]) == Err(Errno::INTR) {}
+    }
+}
+
+impl AsFd for AlarmClock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::prefetch::prefetch;
 use crate::ready_queue::ReadyQueue;
 use crate::return_stack;
 use crate::rough_clock::RoughClock;
+use crate::rouser::Rouser;
 use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
 use crate::{
@@ -45,6 +46,7 @@ pub(crate) const ACCEPTS_A_TURN: usize = 64;
 pub struct Epoll {
     epoll: OwnedFd,
     wake: Arc<EventFd>,
+    rouser: Rouser,
     listeners: Vec<Registered>,
     accepting: bool,
     sources: Vec<Option<Source>>,
@@ -118,9 +120,12 @@ impl Epoll {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let wake = Arc::new(EventFd::new()?);
         epoll::add(&epoll, wake.fd(), EventData::new_u64(WAKE), EventFlags::IN | EventFlags::ET)?;
+        let rouser = Rouser::new()?;
+        epoll::add(&epoll, rouser.fd(), EventData::new_u64(ROUSE), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             epoll,
             wake,
+            rouser,
             listeners: Vec::new(),
             accepting: true,
             sources: Vec::new(),
@@ -129,7 +134,7 @@ impl Epoll {
             ready: ReadyQueue::new(),
             arrivals: Arrivals::new(RECEIVE_BYTES),
             accepted: None,
-            clock: RoughClock::default(),
+            clock: RoughClock::new(),
         })
     }
 
@@ -192,6 +197,9 @@ impl Epoll {
     }
 
     /// Looks at what the kernel told. Bytes join what has arrived; anything else is told of at once.
+    // Inlined always, as is what it calls to receive: so no function returns between two connections that are received from, and the
+    // return stack need be refilled behind the last alone.
+    #[inline(always)]
     fn look_at(&mut self, data: u64, flags: EventFlags) -> Option<Completion> {
         if data & LISTENER != 0 {
             return self.look_at_listener(data);
@@ -211,7 +219,14 @@ impl Epoll {
 
     #[inline(never)]
     fn look_at_listener(&mut self, data: u64) -> Option<Completion> {
-        if data == WAKE { None } else { self.accept((data & !LISTENER) as usize, ACCEPTS_A_TURN) }
+        match data {
+            WAKE => None,
+            ROUSE => {
+                self.rouser.gone_off();
+                None
+            }
+            listener => self.accept((listener & !LISTENER) as usize, ACCEPTS_A_TURN),
+        }
     }
 
     /// Looks at what is rarer than bytes that have come: an end, an error, room to send.
@@ -245,7 +260,9 @@ impl Epoll {
         if source.generation != token.generation || !source.receiving || source.end == End::Told {
             return None;
         }
-        source.receive(token, arrivals, ready)
+        let completion = source.receive(token, arrivals, ready);
+        return_stack::refill();
+        completion
     }
 
     fn resume_send(&mut self, token: Token) -> Option<Completion> {
@@ -365,13 +382,11 @@ impl Source {
     }
 }
 
-/// Appends what has come to `buffer`, as far as that has room.
-#[inline]
+/// Appends what has come to `buffer`, as far as that has room. Whoever receives so refills the return stack behind it.
+#[inline(always)]
 fn receive(socket: &TcpSocket, buffer: &mut Vec<u8>) -> Arrival {
     loop {
-        let result = net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT);
-        return_stack::refill();
-        return match result {
+        return match net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT) {
             Ok((_, 0)) => Arrival::End,
             Ok(_) => Arrival::Bytes { is_full: buffer.len() == buffer.capacity() },
             Err(Errno::AGAIN) => Arrival::Nothing,
@@ -525,16 +540,18 @@ impl Driver for Epoll {
         if !self.arrivals.untold().is_empty() || self.ready.has_turn() || self.cursor < self.events.len() {
             return Ok(());
         }
-        let timeout = if self.ready.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let looks_only = !self.ready.is_empty() || timeout == Some(Duration::ZERO);
         self.ready.begin_turn();
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        if let Some(timeout) = timeout
+            && !looks_only
+        {
+            self.rouser.ensure(self.clock.told(), timeout);
+        }
         self.events.clear();
         self.cursor = 0;
+        let at_once = looks_only.then_some(Timespec { tv_sec: 0, tv_nsec: 0 });
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
-        let result = epoll::wait(&self.epoll, &mut events, timeout.as_ref());
+        let result = epoll::wait(&self.epoll, &mut events, at_once.as_ref());
         return_stack::refill();
         match result {
             Ok((events, _)) => {
@@ -560,9 +577,11 @@ impl Driver for Epoll {
             self.cursor += 1;
             self.prefetch_upcoming();
             if let Some(completion) = self.look_at(data, flags) {
+                return_stack::refill();
                 return Some(completion);
             }
         }
+        return_stack::refill();
         self.tell().or_else(|| self.take_ready())
     }
 
@@ -597,6 +616,7 @@ const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::ERR).union(EventFla
 /// Marks the words of events that are not a connection's; no connection has a generation that high.
 const LISTENER: u64 = 1 << 63;
 const WAKE: u64 = u64::MAX;
+const ROUSE: u64 = u64::MAX - 1;
 const ACCEPT_TURNS_SHIFT: usize = 32;
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ impl IoUring {
             received: Received::Nothing,
             withheld: Vec::new(),
             gathering_since: None,
-            clock: RoughClock::default(),
+            clock: RoughClock::new(),
         })
     }
 

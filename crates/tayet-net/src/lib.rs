@@ -21,6 +21,7 @@ mod prefetch;
 mod ready_queue;
 mod return_stack;
 mod rough_clock;
+mod rouser;
 mod socket;
 mod sys;
 mod thread_activity;

@@ -12,8 +12,9 @@ const MAX_TICKS: u64 = 16_384;
 /// Nothing needs to be known of the counter, neither how fast it is nor whether cores agree on it: it only tells that little
 /// has happened. If it jumps, in either direction, the clock is read. A processor without one, or one that this crate does not
 /// know, has the clock read each time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RoughClock {
+    told: Moment,
     /// What was told last, if it was told roughly.
     last: Option<Reading>,
 }
@@ -25,11 +26,21 @@ struct Reading {
 }
 
 impl RoughClock {
+    pub(crate) fn new() -> Self {
+        Self { told: Moment::now(), last: None }
+    }
+
+    /// What it was when somebody asked last.
+    pub(crate) fn told(&self) -> Moment {
+        self.told
+    }
+
     /// What it is now.
     pub(crate) fn now(&mut self) -> Moment {
         // To read the counter takes half as long again: it is read only for those who ask for rough times.
         self.last = None;
-        Moment::now()
+        self.told = Moment::now();
+        self.told
     }
 
     /// What it was a few microseconds ago at the most. Never before what this clock has told already.
@@ -44,9 +55,9 @@ impl RoughClock {
 
     #[inline(never)]
     fn read(&mut self, ticks: Option<u64>) -> Moment {
-        let moment = Moment::now();
-        self.last = ticks.map(|ticks| Reading { moment, ticks });
-        moment
+        self.told = Moment::now();
+        self.last = ticks.map(|ticks| Reading { moment: self.told, ticks });
+        self.told
     }
 }
 
@@ -75,7 +86,7 @@ mod tests {
 
     #[test]
     fn time_goes_forward_however_it_is_read() {
-        let mut clock = RoughClock::default();
+        let mut clock = RoughClock::new();
         let mut last = clock.now();
         for round in 0..10_000 {
             let next = if round % 3 == 0 { clock.now() } else { clock.now_roughly() };
@@ -86,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_rough_reading_is_not_old() {
-        let mut clock = RoughClock::default();
+        let mut clock = RoughClock::new();
         let before = clock.now();
         // Of a counter of 1 MHz even it is more than what a reading is used for.
         std::thread::sleep(Duration::from_millis(20));
@@ -95,7 +106,7 @@ mod tests {
 
     #[test]
     fn without_a_counter_each_reading_is_new() {
-        let mut clock = RoughClock::default();
+        let mut clock = RoughClock::new();
         clock.read(None);
         assert!(clock.last.is_none());
     }
