@@ -78,7 +78,7 @@ pub trait Driver: Send {
     fn socket(&self, token: Token) -> Option<Arc<dyn Socket>>;
 
     /// Waits for at least one completion, a wake-up, or the timeout (`None` is for ever). Returns at once if there are
-    /// completions left.
+    /// completions left. It may end sooner with nothing, as when the time of an earlier wait is up.
     ///
     /// # Errors
     ///
