@@ -15,19 +15,13 @@ const MAX_TICKS: u64 = 16_384;
 #[derive(Debug)]
 pub(crate) struct RoughClock {
     told: Moment,
-    /// What was told last, if it was told roughly.
-    last: Option<Reading>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    moment: Moment,
-    ticks: u64,
+    /// What the counter was at that moment, if it was told roughly.
+    ticks: Option<u64>,
 }
 
 impl RoughClock {
     pub(crate) fn new() -> Self {
-        Self { told: Moment::now(), last: None }
+        Self { told: Moment::now(), ticks: None }
     }
 
     /// What it was when somebody asked last.
@@ -38,7 +32,7 @@ impl RoughClock {
     /// What it is now.
     pub(crate) fn now(&mut self) -> Moment {
         // To read the counter takes half as long again: it is read only for those who ask for rough times.
-        self.last = None;
+        self.ticks = None;
         self.told = Moment::now();
         self.told
     }
@@ -47,8 +41,8 @@ impl RoughClock {
     #[inline]
     pub(crate) fn now_roughly(&mut self) -> Moment {
         let ticks = sys::ticks();
-        match (self.last, ticks) {
-            (Some(last), Some(ticks)) if is_near(last.ticks, ticks) => last.moment,
+        match (self.ticks, ticks) {
+            (Some(earlier), Some(ticks)) if is_near(earlier, ticks) => self.told,
             _ => self.read(ticks),
         }
     }
@@ -56,7 +50,7 @@ impl RoughClock {
     #[inline(never)]
     fn read(&mut self, ticks: Option<u64>) -> Moment {
         self.told = Moment::now();
-        self.last = ticks.map(|ticks| Reading { moment: self.told, ticks });
+        self.ticks = ticks;
         self.told
     }
 }
@@ -108,6 +102,6 @@ mod tests {
     fn without_a_counter_each_reading_is_new() {
         let mut clock = RoughClock::new();
         clock.read(None);
-        assert!(clock.last.is_none());
+        assert!(clock.ticks.is_none());
     }
 }
