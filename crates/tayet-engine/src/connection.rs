@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use tayet_http1 as http1;
-use tayet_net::{Moment, PeerAddress, TICK_MS, TimerWheel, Token, prefetch};
+use tayet_net::{Companion, Moment, PeerAddress, TICK_MS, TimerWheel, Token, prefetch};
 
 use crate::answer::Asked;
 use crate::download::Download;
@@ -240,18 +240,18 @@ impl Table {
         self.len += 1;
     }
 
-    /// Has these connections fetched into the processor's caches, whatever they are. First where they lie, or the look for each would
-    /// wait for that.
+    /// Has where these connections lie fetched into the processor's caches. Themselves the driver has fetched.
     #[inline]
-    pub(crate) fn prefetch(&self, tokens: &[Token]) {
-        let places = || tokens.iter().filter_map(|token| self.places.get(token.index as usize));
-        places().for_each(prefetch);
-        for place in places() {
-            match &place.occupant {
-                Occupant::Http(connection) => prefetch(&**connection),
-                Occupant::Session(session) => prefetch(&**session),
-                Occupant::Nobody => {}
-            }
+    pub(crate) fn prefetch_places(&self, tokens: &[Token]) {
+        tokens.iter().filter_map(|token| self.places.get(token.index as usize)).for_each(prefetch);
+    }
+
+    /// The connection, whatever it is, for the driver to have fetched.
+    pub(crate) fn companion(&mut self, token: Token) -> Companion {
+        match self.occupant(token) {
+            Some(Occupant::Http(connection)) => Companion::of(&**connection),
+            Some(Occupant::Session(session)) => Companion::of(&**session),
+            Some(Occupant::Nobody) | None => Companion::default(),
         }
     }
 
@@ -356,6 +356,18 @@ mod tests {
         assert!(table.get(first).is_none() && table.get(second).is_some());
         assert!(table.remove(first).is_none());
         assert_eq!((table.len(), table.tokens()), (1, vec![second]));
+    }
+
+    #[test]
+    fn what_is_fetched_ahead_is_the_connection_itself() {
+        let mut table = Table::default();
+        let token = table.next_token();
+        assert_eq!(table.companion(token), Companion::default());
+        table.insert(connection());
+        let companion = table.companion(token);
+        assert_eq!(companion, Companion::of(table.get(token).unwrap()));
+        table.remove(token);
+        assert_eq!(table.companion(token), Companion::default());
     }
 
     #[test]

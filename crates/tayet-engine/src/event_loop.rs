@@ -416,6 +416,7 @@ impl Loop {
         let peer = Arc::new(Peer::new(token, address, local, Arc::clone(&self.home), socket));
         let phase = if self.shared.has_proxy_protocol { Phase::Proxy { local } } else { Phase::Head };
         self.connections.insert(Connection::new(phase, peer));
+        self.driver.set_companion(token, self.connections.companion(token));
         self.shard.connections_accepted.add(1);
         self.shard.connections_open.add(1);
         let deadline_ms = if self.shared.has_proxy_protocol {

@@ -71,7 +71,7 @@ impl Loop {
         let ahead = self.driver.received_ahead();
         self.held.is_followed = !ahead.is_empty();
         if self.held.is_followed {
-            self.connections.prefetch(ahead);
+            self.connections.prefetch_places(ahead);
             // To send some and to receive some took longer than most calls do, and no call is to seem to have.
             let now = self.driver.now_roughly();
             self.go_on_at(now);

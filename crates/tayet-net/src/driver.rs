@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::io::Errno;
 
-use crate::{Listener, Moment, PeerAddress, Socket, Waker};
+use crate::{Companion, Listener, Moment, PeerAddress, Socket, Waker};
 
 /// Multiplexes the I/O of one loop.
 ///
@@ -70,6 +70,12 @@ pub trait Driver: Send {
 
     /// Ends the sending direction: the peer reads an end of file behind what was sent.
     fn shutdown_send(&mut self, token: Token);
+
+    /// What of its owner's is needed whenever something is told of this connection, and may be fetched into the processor's caches
+    /// before. A driver need not make anything of it.
+    fn set_companion(&mut self, token: Token, companion: Companion) {
+        let _ = (token, companion);
+    }
 
     /// Lets the connection go; its socket closes with its last handle. No completion comes for it afterwards.
     fn detach(&mut self, token: Token);

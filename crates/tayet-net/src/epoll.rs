@@ -1,5 +1,6 @@
 //! The driver over epoll: readiness in, completions out.
 
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, Shutdown};
 
 use crate::arrivals::Arrivals;
-use crate::prefetch::prefetch;
+use crate::near_socket::NearSocket;
+use crate::prefetch::{Companion, prefetch};
 use crate::ready_queue::ReadyQueue;
 use crate::return_stack;
 use crate::rough_clock::RoughClock;
@@ -50,6 +52,8 @@ pub struct Epoll {
     listeners: Vec<Registered>,
     accepting: bool,
     sources: Vec<Option<Source>>,
+    /// What is to be sent as soon as there is room, by the index of its source.
+    unsent: HashMap<u32, Box<Outgoing>>,
     /// What the kernel told last: the word of whom it concerns, and what.
     events: Vec<(u64, EventFlags)>,
     /// The first of `events` that has not been looked at.
@@ -68,29 +72,47 @@ struct Registered {
 
 #[derive(Debug)]
 struct Source {
+    socket: NearSocket,
+    companion: Companion,
     generation: u32,
-    socket: Arc<TcpSocket>,
-    /// The kernel may have bytes, or the end.
-    readable: bool,
-    receiving: bool,
-    /// Others receive: the kernel does not tell of what comes.
-    is_lent: bool,
-    end: End,
+    input: Input,
+    receiving: Receiving,
+    sending: Sending,
     /// In `ready`, for reading.
     queued: bool,
-    outgoing: Option<Box<Outgoing>>,
-    /// Its owner is to be told when something can be sent.
-    is_awaited: bool,
 }
 
-/// How near the end of what can be received is.
+/// Two to a cache line: each is looked at for every request, and there may be a hundred thousand.
+const _: () = assert!(size_of::<Option<Source>>() <= 32);
+
+/// What the kernel may have for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    Unknown,
+enum Input {
+    Nothing,
+    Bytes,
     /// The peer has ended its sending direction: the end stands behind what can be read, and no edge will tell of it.
-    Near,
+    End,
     /// An end or an error has been told; nothing is received any more.
-    Told,
+    Over,
+}
+
+/// Whether it is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receiving {
+    Wanted,
+    Paused,
+    /// Others receive: the kernel does not tell of what comes.
+    Lent,
+}
+
+/// What is to be done when something can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    Nothing,
+    /// To send what is in `unsent`.
+    Rest,
+    /// To tell its owner.
+    Awaited,
 }
 
 #[derive(Debug)]
@@ -129,6 +151,7 @@ impl Epoll {
             listeners: Vec::new(),
             accepting: true,
             sources: Vec::new(),
+            unsent: HashMap::new(),
             events: Vec::with_capacity(EVENTS),
             cursor: 0,
             ready: ReadyQueue::new(),
@@ -156,8 +179,7 @@ impl Epoll {
     fn register_again(&mut self, token: Token, flags: EventFlags) {
         let Self { epoll, sources, .. } = self;
         let Some(Some(source)) = sources.get(token.index as usize) else { return };
-        if let Err(error) =
-            epoll::modify(&*epoll, &*source.socket, EventData::new_u64(token.to_bits()), flags)
+        if let Err(error) = epoll::modify(&*epoll, &source.socket, EventData::new_u64(token.to_bits()), flags)
         {
             tracing::error!(%error, "a connection could not be looked at again");
         }
@@ -177,22 +199,11 @@ impl Epoll {
         (data & LISTENER == 0).then(|| Token::from_bits(data))
     }
 
-    /// Has what the next event concerns fetched while the kernel is asked for this one's bytes, and of the event behind it where that
-    /// lies.
+    /// Has this connection's source fetched while the kernel is busy with another.
     #[inline]
-    fn prefetch_upcoming(&self) {
-        self.prefetch(self.upcoming_event(0), self.upcoming_event(1));
-    }
-
-    /// Has the next connection's socket fetched, and for the one behind it where that lies.
-    #[inline]
-    fn prefetch(&self, next: Option<Token>, behind_it: Option<Token>) {
-        let place = |token: Token| self.sources.get(token.index as usize);
-        if let Some(place) = behind_it.and_then(place) {
+    fn prefetch(&self, upcoming: Option<Token>) {
+        if let Some(place) = upcoming.and_then(|token| self.sources.get(token.index as usize)) {
             prefetch(place);
-        }
-        if let Some(Some(source)) = next.and_then(place) {
-            prefetch(&*source.socket);
         }
     }
 
@@ -213,7 +224,9 @@ impl Epoll {
         if source.is_wanted_for_more_than_input(flags) {
             return self.look_at_all(token, flags);
         }
-        source.readable |= flags.contains(EventFlags::IN);
+        if flags.contains(EventFlags::IN) {
+            source.note_bytes();
+        }
         if source.is_due() { source.receive(token, arrivals, ready) } else { None }
     }
 
@@ -234,21 +247,24 @@ impl Epoll {
     fn look_at_all(&mut self, token: Token, flags: EventFlags) -> Option<Completion> {
         let source = self.source(token)?;
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-        let ending = broken || flags.contains(EventFlags::RDHUP);
-        if ending && source.end == End::Unknown {
-            source.end = End::Near;
+        if (broken || flags.contains(EventFlags::RDHUP)) && source.input != Input::Over {
+            source.input = Input::End;
+        } else if flags.contains(EventFlags::IN) {
+            source.note_bytes();
         }
-        source.readable |= ending || flags.contains(EventFlags::IN);
-        if source.outgoing.is_some() && (flags.contains(EventFlags::OUT) || broken) {
-            if source.receiving && source.readable {
-                self.queue_receive(token);
+        if flags.contains(EventFlags::OUT) || broken {
+            match source.sending {
+                Sending::Nothing => {}
+                Sending::Rest => {
+                    self.queue_receive(token);
+                    return self.resume_send(token);
+                }
+                Sending::Awaited => {
+                    source.sending = Sending::Nothing;
+                    self.queue_receive(token);
+                    return Some(Completion::Writable(token));
+                }
             }
-            return self.resume_send(token);
-        }
-        if source.is_awaited && (flags.contains(EventFlags::OUT) || broken) {
-            source.is_awaited = false;
-            self.queue_receive(token);
-            return Some(Completion::Writable(token));
         }
         if source.is_due() { self.receive(token) } else { None }
     }
@@ -257,7 +273,10 @@ impl Epoll {
     fn receive(&mut self, token: Token) -> Option<Completion> {
         let Self { sources, arrivals, ready, .. } = self;
         let source = sources.get_mut(token.index as usize)?.as_mut()?;
-        if source.generation != token.generation || !source.receiving || source.end == End::Told {
+        if source.generation != token.generation
+            || source.receiving != Receiving::Wanted
+            || source.input == Input::Over
+        {
             return None;
         }
         let completion = source.receive(token, arrivals, ready);
@@ -266,14 +285,18 @@ impl Epoll {
     }
 
     fn resume_send(&mut self, token: Token) -> Option<Completion> {
-        let source = self.source(token)?;
-        let mut outgoing = source.outgoing.take()?;
-        match outgoing.send_some(&*source.socket) {
+        let Self { sources, unsent, .. } = self;
+        let source = sources.get_mut(token.index as usize)?.as_mut()?;
+        let mut outgoing = unsent.remove(&token.index)?;
+        match outgoing.send_some(&**source.socket.handle()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                source.outgoing = Some(outgoing);
+                unsent.insert(token.index, outgoing);
                 None
             }
-            result => Some(Completion::Sent(token, outgoing, result)),
+            result => {
+                source.sending = Sending::Nothing;
+                Some(Completion::Sent(token, outgoing, result))
+            }
         }
     }
 
@@ -336,12 +359,26 @@ impl Epoll {
 impl Source {
     /// Whether something of what the kernel tells concerns more than what can be read.
     fn is_wanted_for_more_than_input(&self, flags: EventFlags) -> bool {
-        flags.intersects(ENDS) || self.outgoing.is_some() || self.is_awaited
+        flags.intersects(ENDS) || self.sending != Sending::Nothing
     }
 
     /// Whether it is to be received from now.
     fn is_due(&self) -> bool {
-        self.readable && self.receiving && self.end != End::Told && !self.queued
+        matches!(self.input, Input::Bytes | Input::End) && self.receiving == Receiving::Wanted && !self.queued
+    }
+
+    /// The kernel has something to read.
+    fn note_bytes(&mut self) {
+        if self.input == Input::Nothing {
+            self.input = Input::Bytes;
+        }
+    }
+
+    /// It has nothing more, unless an end stands behind what it had.
+    fn note_that_all_is_read(&mut self) {
+        if self.input == Input::Bytes {
+            self.input = Input::Nothing;
+        }
     }
 
     /// Receives: bytes join what has arrived, and an end is told of at once.
@@ -353,27 +390,28 @@ impl Source {
         arrivals: &mut Arrivals,
         ready: &mut ReadyQueue<Ready>,
     ) -> Option<Completion> {
+        self.companion.prefetch();
         match receive(&self.socket, arrivals.buffer()) {
-            // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
-            Arrival::Bytes { is_full: false } if self.end == End::Unknown => self.readable = false,
-            Arrival::Bytes { is_full } => {
+            Arrival::Bytes { is_full: true } => {
                 self.queued = true;
-                if is_full {
-                    ready.put_behind(Ready::Receive(token))
-                } else {
-                    ready.go_on_with(Ready::Receive(token))
-                }
+                ready.put_behind(Ready::Receive(token));
             }
+            Arrival::Bytes { is_full: false } if self.input == Input::End => {
+                self.queued = true;
+                ready.go_on_with(Ready::Receive(token));
+            }
+            // A short read has emptied the socket: the next byte, or an end that was not there yet, is a new edge.
+            Arrival::Bytes { is_full: false } => self.note_that_all_is_read(),
             Arrival::Nothing => {
-                self.readable = false;
+                self.note_that_all_is_read();
                 return None;
             }
             Arrival::End => {
-                self.end = End::Told;
+                self.input = Input::Over;
                 return Some(Completion::Ended(token));
             }
             Arrival::Broken(error) => {
-                self.end = End::Told;
+                self.input = Input::Over;
                 return Some(Completion::Broken(token, error.into()));
             }
         }
@@ -384,9 +422,9 @@ impl Source {
 
 /// Appends what has come to `buffer`, as far as that has room. Whoever receives so refills the return stack behind it.
 #[inline(always)]
-fn receive(socket: &TcpSocket, buffer: &mut Vec<u8>) -> Arrival {
+fn receive(socket: &NearSocket, buffer: &mut Vec<u8>) -> Arrival {
     loop {
-        return match net::recv(&socket.0, spare_capacity(buffer), RecvFlags::DONTWAIT) {
+        return match net::recv(socket, spare_capacity(buffer), RecvFlags::DONTWAIT) {
             Ok((_, 0)) => Arrival::End,
             Ok(_) => Arrival::Bytes { is_full: buffer.len() == buffer.capacity() },
             Err(Errno::AGAIN) => Arrival::Nothing,
@@ -438,15 +476,13 @@ impl Driver for Epoll {
             self.sources.resize_with(index + 1, || None);
         }
         self.sources[index] = Some(Source {
+            socket: NearSocket::new(Arc::new(TcpSocket(socket))),
+            companion: Companion::default(),
             generation: token.generation,
-            socket: Arc::new(TcpSocket(socket)),
-            readable: false,
-            receiving: true,
-            is_lent: false,
-            end: End::Unknown,
+            input: Input::Nothing,
+            receiving: Receiving::Wanted,
+            sending: Sending::Nothing,
             queued: false,
-            outgoing: None,
-            is_awaited: false,
         });
         Ok(())
     }
@@ -459,11 +495,22 @@ impl Driver for Epoll {
         self.accepted = Some(socket);
     }
 
+    fn set_companion(&mut self, token: Token, companion: Companion) {
+        if let Some(source) = self.source(token) {
+            source.companion = companion;
+        }
+    }
+
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         let Some(source) = self.source(token) else { return };
-        source.receiving = receiving;
-        if receiving && std::mem::take(&mut source.is_lent) {
-            self.register_again(token, EVERYTHING);
+        match (source.receiving, receiving) {
+            (Receiving::Lent, true) => {
+                source.receiving = Receiving::Wanted;
+                self.register_again(token, EVERYTHING);
+            }
+            (Receiving::Lent, false) => {}
+            (_, true) => source.receiving = Receiving::Wanted,
+            (_, false) => source.receiving = Receiving::Paused,
         }
         self.queue_receive(token);
     }
@@ -471,11 +518,11 @@ impl Driver for Epoll {
     fn lend_receiving(&mut self, token: Token) -> bool {
         let has_untold = self.arrivals.untold().contains(&token);
         let Some(source) = self.source(token) else { return false };
-        if source.end == End::Told || has_untold {
+        if source.input == Input::Over || has_untold {
             return false;
         }
-        (source.receiving, source.is_lent) = (false, true);
-        self.register_again(token, EVERYTHING.difference(EventFlags::IN));
+        source.receiving = Receiving::Lent;
+        self.register_again(token, ALL_BUT_INPUT);
         true
     }
 
@@ -483,9 +530,10 @@ impl Driver for Epoll {
         let Some(source) = self.source(token) else {
             return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
-        match outgoing.send_some(&*source.socket) {
+        match outgoing.send_some(&**source.socket.handle()) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                source.outgoing = Some(Box::new(std::mem::take(outgoing)));
+                source.sending = Sending::Rest;
+                self.unsent.insert(token.index, Box::new(std::mem::take(outgoing)));
                 Submitted::Pending
             }
             result => Submitted::Done(result),
@@ -494,10 +542,12 @@ impl Driver for Epoll {
 
     fn send_batch(&mut self, sends: &mut [BatchedSend]) {
         for at in 0..sends.len() {
-            self.prefetch(sends.get(at + 1).map(|send| send.token), sends.get(at + 2).map(|send| send.token));
+            // Behind the last of them is the next that is to be received from.
+            let upcoming = sends.get(at + 1).map(|send| send.token);
+            self.prefetch(upcoming.or_else(|| self.upcoming_event(0)));
             let BatchedSend { token, bytes, sent } = &mut sends[at];
             if let Some(source) = self.source(*token) {
-                *sent = net::send(&source.socket.0, bytes, SEND_FLAGS).unwrap_or(0);
+                *sent = net::send(&source.socket, bytes, SEND_FLAGS).unwrap_or(0);
             }
         }
         return_stack::refill();
@@ -505,15 +555,15 @@ impl Driver for Epoll {
 
     fn await_writable(&mut self, token: Token) {
         let Some(source) = self.source(token) else { return };
-        source.is_awaited = true;
+        source.sending = Sending::Awaited;
         // The edge may have come already, when nobody waited for it. This has the kernel look again.
-        let lent = if source.is_lent { EventFlags::IN } else { EventFlags::empty() };
-        self.register_again(token, EVERYTHING.difference(lent));
+        let is_lent = source.receiving == Receiving::Lent;
+        self.register_again(token, if is_lent { ALL_BUT_INPUT } else { EVERYTHING });
     }
 
     fn shutdown_send(&mut self, token: Token) {
         if let Some(source) = self.source(token) {
-            let _ = net::shutdown(&source.socket.0, Shutdown::Write);
+            let _ = net::shutdown(&source.socket, Shutdown::Write);
         }
     }
 
@@ -523,17 +573,21 @@ impl Driver for Epoll {
             return;
         }
         if let Some(source) = self.sources[token.index as usize].take() {
+            if source.sending == Sending::Rest {
+                self.unsent.remove(&token.index);
+            }
             // Closing removes the registration, unless another handle keeps the socket open.
-            if Arc::strong_count(&source.socket) > 1 {
-                let _ = epoll::delete(&self.epoll, &source.socket);
-                source.socket.shutdown();
+            let handle = source.socket.handle();
+            if Arc::strong_count(handle) > 1 {
+                let _ = epoll::delete(&self.epoll, handle);
+                handle.shutdown();
             }
         }
     }
 
     fn socket(&self, token: Token) -> Option<Arc<dyn Socket>> {
         let source = self.sources.get(token.index as usize)?.as_ref()?;
-        (source.generation == token.generation).then(|| Arc::clone(&source.socket) as Arc<dyn Socket>)
+        (source.generation == token.generation).then(|| Arc::clone(source.socket.handle()) as Arc<dyn Socket>)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -575,7 +629,7 @@ impl Driver for Epoll {
             && (data & LISTENER == 0 || self.arrivals.untold().is_empty())
         {
             self.cursor += 1;
-            self.prefetch_upcoming();
+            self.prefetch(self.upcoming_event(0));
             if let Some(completion) = self.look_at(data, flags) {
                 return_stack::refill();
                 return Some(completion);
@@ -609,6 +663,9 @@ impl Driver for Epoll {
 /// All that may happen to a connection.
 const EVERYTHING: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+
+/// The same of one that others receive from.
+const ALL_BUT_INPUT: EventFlags = EVERYTHING.difference(EventFlags::IN);
 
 /// What comes at the end of what can be received.
 const ENDS: EventFlags = EventFlags::RDHUP.union(EventFlags::ERR).union(EventFlags::HUP);

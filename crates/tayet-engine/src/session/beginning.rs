@@ -83,6 +83,7 @@ impl Loop {
         let backlog = std::mem::take(&mut connection.backlog);
         let is_current = self.is_current(token);
         self.connections.begin_session(token, session);
+        self.driver.set_companion(token, self.connections.companion(token));
         if !is_current {
             self.current = Some(Current::kept(token, backlog));
         }
