@@ -18,6 +18,7 @@ use tayet_net::{
 };
 use tayet_websocket::Codec;
 
+use crate::call_clock::CallClock;
 use crate::channel::Channel;
 use crate::clock::DateCache;
 use crate::connection::{AfterSend, Connection, Phase, Table};
@@ -82,6 +83,7 @@ pub(crate) struct Loop {
     /// What is to be sent on the current connection.
     pub(crate) out: Outgoing,
     pub(crate) held: HeldAnswers,
+    pub(crate) call_clock: CallClock,
     pub(crate) jobs: Vec<Job>,
     /// What is to be called here.
     pub(crate) due: Option<Due>,
@@ -195,6 +197,7 @@ impl Loop {
             topics: LocalTopics::default(),
             ready: VecDeque::new(),
             head_limits: shared.limits.head(),
+            call_clock: CallClock::new(),
             held: HeldAnswers::new(shared.limits.hold_answers_from_us, shared.routes.len()),
             shared,
             driver,

@@ -13,6 +13,7 @@ mod body_plan;
 mod body_wire;
 mod body_writer;
 mod bulkhead;
+mod call_clock;
 mod census;
 mod channel;
 mod client_watch;

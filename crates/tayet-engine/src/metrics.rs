@@ -70,8 +70,8 @@ pub struct RouteMetrics {
     pub takeovers: u64,
 }
 
-/// Durations, counted in buckets. Of requests that came together over one connection, up to some 5 µs may be counted to the
-/// next one.
+/// Durations, counted in buckets. Of requests that came together, up to some 5 µs may be counted to the next one; and where those of a
+/// route were quicker than a microsecond, what up to three took to the next of the same route.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     /// How many fell into each bucket; the last one is for all above the last bound.

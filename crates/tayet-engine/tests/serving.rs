@@ -55,6 +55,26 @@ fn pipelined_requests_are_answered_in_order_whoever_runs_them() {
 }
 
 #[test]
+fn what_a_call_takes_among_quick_ones_is_counted_to_its_route() {
+    const SLEPT: Duration = Duration::from_millis(50);
+    const ROUNDS: u32 = 4;
+    let (engine, address) = start(ExecutionModel::Inline, Limits::default());
+    let mut client = BufReader::new(connect(address));
+    let quick = "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(6);
+    let round = format!("{quick}GET /sleep HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.get_mut().write_all((round.repeat(ROUNDS as usize) + &quick).as_bytes()).unwrap();
+    for n in 1..=7 * ROUNDS + 6 {
+        assert_eq!(text(&read_answer(&mut client)), if n % 7 == 0 { "slept" } else { "hello" }, "{n}");
+    }
+    let metrics = engine.metrics();
+    let sleep = metrics.routes.iter().find(|route| route.label == "/sleep").unwrap();
+    assert!(sleep.duration.sum >= ROUNDS * SLEPT, "{:?}", sleep.duration);
+    assert_eq!(sleep.duration.counts[0], 0, "none took less than it slept");
+    engine.shutdown();
+    engine.join();
+}
+
+#[test]
 fn a_large_body_streams_with_backpressure_and_a_100_comes_when_it_is_wanted() {
     for model in models() {
         let (engine, address) = start(model, Limits { stream_buffer_bytes: 4_096, ..Limits::default() });

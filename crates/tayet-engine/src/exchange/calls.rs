@@ -13,7 +13,7 @@ use crate::event_loop::{Due, Loop, Sending};
 use crate::interim::InterimPath;
 use crate::streaming::Streaming;
 use crate::worker::{Call, Job};
-use crate::{Request, Response, problem};
+use crate::{Request, Response, RouteId, problem};
 
 impl Loop {
     /// A request is ready for its handler.
@@ -26,6 +26,9 @@ impl Loop {
         stream: Option<Box<Streaming>>,
     ) -> Progress {
         let id = request.route();
+        if self.call_clock.is_due_before(id) {
+            self.clock_what_went_by();
+        }
         let route = &self.shared.routes[id.0 as usize];
         let group = route.classes.group(|| request.path().as_bytes());
         let class = route.classes.of(group);
@@ -95,7 +98,7 @@ impl Loop {
     pub(crate) fn answered(&mut self, mut request: Box<Request>, response: &mut Response) {
         let Some(token) = self.current.as_ref().map(|current| current.token) else { return };
         let exchange = request.exchange();
-        self.set_now_behind_call();
+        self.set_now_behind_call(request.route());
         let is_deferred = request.is_deferred();
         if request.interims() == InterimPath::BehindAnswers {
             self.out.head.append(&mut request.take_held_interims());
@@ -115,11 +118,24 @@ impl Loop {
         }
     }
 
-    /// Reads the clock behind a call. Between requests that came together it need not be exact: what one seems to have taken
-    /// less, the next one seems to have taken more, and behind the last of them it is.
-    pub(crate) fn set_now_behind_call(&mut self) {
+    /// Reads the clock behind a call, if it is time to. Between requests that came together it need not be exact: what one seems to
+    /// have taken less, the next one seems to have taken more, and behind the last of them it is.
+    #[inline]
+    pub(crate) fn set_now_behind_call(&mut self, route: RouteId) {
         let is_last = self.input_left() == 0 && !self.held.is_followed;
+        if !is_last && !self.call_clock.is_due_behind(route) {
+            return;
+        }
         let now = if is_last { self.driver.now() } else { self.driver.now_roughly() };
+        self.call_clock.clocked(route, self.now, now);
+        self.go_on_at(now);
+    }
+
+    /// Calls have gone by unclocked, and what comes next is to begin with the time that it is.
+    #[inline(never)]
+    pub(crate) fn clock_what_went_by(&mut self) {
+        let now = self.driver.now_roughly();
+        self.call_clock.clock_others(self.now, now);
         self.go_on_at(now);
     }
 

@@ -21,6 +21,9 @@ impl Loop {
         let class = &self.shared.routes[route.0 as usize].messages;
         if self.runs_inline(class) {
             class.begins_inline();
+            if self.call_clock.is_due_before(route) {
+                self.clock_what_went_by();
+            }
             self.send_held_before(route);
             self.due = Some(Due::Event { channel, event });
             return Progress::Call;
@@ -35,11 +38,12 @@ impl Loop {
     /// The current session's handler has been called here.
     pub(super) fn session_handled_here(&mut self, channel: &Channel) {
         let called_at = self.now;
-        self.set_now_behind_call();
-        let Some(session) = self.connections.session(channel.token) else { return };
+        let Some(session) = self.connections.session(channel.token) else { return self.set_now() };
         session.is_busy = false;
+        let route = session.route;
+        self.set_now_behind_call(route);
         let took_ns = self.now.ns_since(called_at);
-        self.held.note(session.route, took_ns);
+        self.held.note(route, took_ns);
         if let Some(current) = &mut self.current {
             current.took_ns = took_ns;
         }
