@@ -3,7 +3,8 @@
 //! A send wakes its client, which takes the sender several microseconds where the client's core sleeps. While the loop calls
 //! one handler after another, and each takes longer than that, the first answers would wake clients which then wait for the
 //! next; sent together, they wake them once. What is held for this is sent at the end of the turn, and before that as soon as it
-//! has waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`].
+//! has waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`];
+//! four calls of a quick route that has just turned slow, since between those the clock is not read (`call_clock.rs`).
 //!
 //! An answer that is made faster than that waits while requests are at hand that the driver has received ahead, some 16 at most: a
 //! system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
