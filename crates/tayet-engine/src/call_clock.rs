@@ -7,7 +7,7 @@ use crate::RouteId;
 /// Calls at most whose ends go by unclocked, one behind the other.
 const MAX_UNCLOCKED: u32 = 3;
 
-/// Handlers that take less by the last reading may go by: all calls since the reading before it, together.
+/// What the calls between two readings, one to four, take together for the next ones to go by. 4 µs.
 const QUICK_NS: u64 = 4_000;
 
 /// Decides for which calls the clock is read, among those that come together: for each, or for every fourth while they are quick.

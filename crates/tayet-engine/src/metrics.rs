@@ -71,7 +71,7 @@ pub struct RouteMetrics {
 }
 
 /// Durations, counted in buckets. Of requests that came together, up to some 5 µs may be counted to the next one; and where those of a
-/// route were quicker than a microsecond, what up to three took to the next of the same route.
+/// route took less than 4 µs before, what up to three took to the next of the same route.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     /// How many fell into each bucket; the last one is for all above the last bound.

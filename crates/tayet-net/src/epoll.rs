@@ -192,10 +192,10 @@ impl Epoll {
         Ok(epoll::add(&self.epoll, &*self.listeners[position].listener, data, flags)?)
     }
 
-    /// Whom an event concerns that is behind so many others, if that is a connection.
+    /// Whom the next event concerns, if that is a connection.
     #[inline]
-    fn upcoming_event(&self, behind: usize) -> Option<Token> {
-        let &(data, _) = self.events.get(self.cursor + behind)?;
+    fn upcoming_event(&self) -> Option<Token> {
+        let &(data, _) = self.events.get(self.cursor)?;
         (data & LISTENER == 0).then(|| Token::from_bits(data))
     }
 
@@ -544,7 +544,7 @@ impl Driver for Epoll {
         for at in 0..sends.len() {
             // Behind the last of them is the next that is to be received from.
             let upcoming = sends.get(at + 1).map(|send| send.token);
-            self.prefetch(upcoming.or_else(|| self.upcoming_event(0)));
+            self.prefetch(upcoming.or_else(|| self.upcoming_event()));
             let BatchedSend { token, bytes, sent } = &mut sends[at];
             if let Some(source) = self.source(*token) {
                 *sent = net::send(&source.socket, bytes, SEND_FLAGS).unwrap_or(0);
@@ -629,7 +629,7 @@ impl Driver for Epoll {
             && (data & LISTENER == 0 || self.arrivals.untold().is_empty())
         {
             self.cursor += 1;
-            self.prefetch(self.upcoming_event(0));
+            self.prefetch(self.upcoming_event());
             if let Some(completion) = self.look_at(data, flags) {
                 return_stack::refill();
                 return Some(completion);

@@ -26,9 +26,7 @@ impl Loop {
         stream: Option<Box<Streaming>>,
     ) -> Progress {
         let id = request.route();
-        if self.call_clock.is_due_before(id) {
-            self.clock_what_went_by();
-        }
+        self.set_now_before_call(id);
         let route = &self.shared.routes[id.0 as usize];
         let group = route.classes.group(|| request.path().as_bytes());
         let class = route.classes.of(group);
@@ -118,6 +116,14 @@ impl Loop {
         }
     }
 
+    /// Reads the clock before a call if others have gone by unclocked, so that it is not charged with what they took.
+    #[inline]
+    pub(crate) fn set_now_before_call(&mut self, route: RouteId) {
+        if self.call_clock.is_due_before(route) {
+            self.clock_what_went_by();
+        }
+    }
+
     /// Reads the clock behind a call, if it is time to. Between requests that came together it need not be exact: what one seems to
     /// have taken less, the next one seems to have taken more, and behind the last of them it is.
     #[inline]
@@ -131,9 +137,8 @@ impl Loop {
         self.go_on_at(now);
     }
 
-    /// Calls have gone by unclocked, and what comes next is to begin with the time that it is.
     #[inline(never)]
-    pub(crate) fn clock_what_went_by(&mut self) {
+    fn clock_what_went_by(&mut self) {
         let now = self.driver.now_roughly();
         self.call_clock.clock_others(self.now, now);
         self.go_on_at(now);

@@ -21,9 +21,7 @@ impl Loop {
         let class = &self.shared.routes[route.0 as usize].messages;
         if self.runs_inline(class) {
             class.begins_inline();
-            if self.call_clock.is_due_before(route) {
-                self.clock_what_went_by();
-            }
+            self.set_now_before_call(route);
             self.send_held_before(route);
             self.due = Some(Due::Event { channel, event });
             return Progress::Call;
