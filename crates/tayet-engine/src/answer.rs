@@ -123,6 +123,11 @@ fn encode_any(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<
             Encoded::Whole { keep_alive }
         }
         Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
+        Kind::Static(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
+            out.extend_from_slice(bytes);
+            Encoded::Whole { keep_alive }
+        }
+        Kind::Static(bytes) => Encoded::Tail { tail: Bytes::from_static(bytes), keep_alive },
         Kind::Session(_) => Encoded::Session { framing: framing_of(length) },
         Kind::Parts(parts) => Encoded::Parts { parts: std::mem::take(parts), keep_alive },
         Kind::Written { .. } => {
@@ -206,6 +211,14 @@ mod tests {
         let (text, rest) = encoded(Response::new(vec![b'x'; MAX_COPIED_BODY_BYTES + 1]), GET);
         assert!(text.ends_with("\r\n\r\n"));
         assert!(matches!(rest, Encoded::Tail { tail, .. } if tail.len() == MAX_COPIED_BODY_BYTES + 1));
+    }
+
+    #[test]
+    fn nor_are_large_static_bytes() {
+        static LARGE: [u8; MAX_COPIED_BODY_BYTES + 1] = [b'x'; MAX_COPIED_BODY_BYTES + 1];
+        let (text, rest) = encoded(Response::new(&LARGE[..]), GET);
+        assert!(text.ends_with("\r\n\r\n"));
+        assert!(matches!(rest, Encoded::Tail { tail, .. } if tail.as_ptr() == LARGE.as_ptr()));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     #[default]
     Empty,
     Bytes(Bytes),
+    /// Bytes that the program has anyway: there is nothing to be dropped. At least one.
+    Static(&'static [u8]),
     /// Some of which are of files; none is empty.
     Parts(VecDeque<BodyPart>),
     Written {
@@ -124,6 +126,7 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(0),
             Kind::Bytes(bytes) => Some(bytes.len() as u64),
+            Kind::Static(bytes) => Some(bytes.len() as u64),
             Kind::Parts(parts) => Some(parts.iter().map(BodyPart::length).sum()),
             Kind::Written { length, .. } => *length,
             Kind::Session(_) => None,
@@ -135,6 +138,7 @@ impl Body {
         match &self.0 {
             Kind::Empty => Some(&[]),
             Kind::Bytes(bytes) => Some(bytes),
+            Kind::Static(bytes) => Some(bytes),
             Kind::Parts(_) | Kind::Written { .. } | Kind::Session(_) => None,
         }
     }
@@ -172,6 +176,7 @@ impl Body {
         match self.0 {
             Kind::Empty => Ok(None),
             Kind::Bytes(bytes) => out.write_all(&bytes).map(|()| None),
+            Kind::Static(bytes) => out.write_all(bytes).map(|()| None),
             Kind::Parts(parts) => parts.into_iter().try_for_each(|part| write_part(part, out)).map(|()| None),
             Kind::Session(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a session has no body")),
             Kind::Written { length, write } => {
@@ -191,12 +196,15 @@ impl Body {
         if self.length().is_some_and(|length| length > max_bytes as u64) {
             return Err(too_large(max_bytes));
         }
-        if let Kind::Bytes(bytes) = self.0 {
-            return Ok(bytes);
+        match self.0 {
+            Kind::Bytes(bytes) => Ok(bytes),
+            Kind::Static(bytes) => Ok(Bytes::from_static(bytes)),
+            _ => {
+                let mut memory = Memory { bytes: Vec::new(), max_bytes };
+                self.write_to(&mut memory)?;
+                Ok(memory.bytes.into())
+            }
         }
-        let mut memory = Memory { bytes: Vec::new(), max_bytes };
-        self.write_to(&mut memory)?;
-        Ok(memory.bytes.into())
     }
 
     /// Whether there is no body, but a WebSocket or a stream of events that follows the response's head. Middleware
@@ -265,6 +273,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             Kind::Empty => f.write_str("Empty"),
             Kind::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Kind::Static(bytes) => write!(f, "Static({})", bytes.len()),
             Kind::Parts(parts) => write!(f, "Parts({parts:?})"),
             Kind::Written { length, .. } => write!(f, "Written({length:?})"),
             Kind::Session(opening) => write!(f, "Session({opening:?})"),
@@ -292,13 +301,13 @@ impl From<String> for Body {
 
 impl From<&'static str> for Body {
     fn from(text: &'static str) -> Self {
-        Bytes::from_static(text.as_bytes()).into()
+        text.as_bytes().into()
     }
 }
 
 impl From<&'static [u8]> for Body {
     fn from(bytes: &'static [u8]) -> Self {
-        Bytes::from_static(bytes).into()
+        Self(if bytes.is_empty() { Kind::Empty } else { Kind::Static(bytes) })
     }
 }
 

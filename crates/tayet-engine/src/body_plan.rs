@@ -1,7 +1,5 @@
 //! How a request's body is taken: gathered before its handler is called, streamed to it, or refused.
 
-use tayet_http1::BodyLength;
-
 use crate::shared::RouteState;
 use crate::{BodyUse, Limits};
 
@@ -19,7 +17,8 @@ pub(crate) enum BodyPlan {
 /// What is known of a body when its head is there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announced {
-    pub(crate) length: BodyLength,
+    /// Its bytes, where they are not chunked.
+    pub(crate) length: Option<u64>,
     /// The client sends nothing before it gets a 100.
     pub(crate) awaits_continue: bool,
     /// Bytes that came behind the head.
@@ -27,32 +26,22 @@ pub(crate) struct Announced {
 }
 
 impl BodyPlan {
-    /// `None` where there is no body.
-    #[inline]
-    pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Option<Self> {
-        match announced.length {
-            BodyLength::None => None,
-            BodyLength::Fixed(length) => Some(Self::choose_for(Some(length), announced, route, limits)),
-            BodyLength::Chunked => Some(Self::choose_for(None, announced, route, limits)),
-        }
-    }
-
-    #[inline(never)]
-    fn choose_for(fixed: Option<u64>, announced: Announced, route: &RouteState, limits: &Limits) -> Self {
+    pub(crate) fn choose(announced: Announced, route: &RouteState, limits: &Limits) -> Self {
+        let length = announced.length;
         let may_stream = route.body != BodyUse::Buffered;
         let max_bytes = match limits.max_stream_bytes {
             _ if !may_stream => route.max_body_bytes as u64,
             0 => u64::MAX,
             max_stream_bytes => max_stream_bytes,
         };
-        if fixed.is_some_and(|length| length > max_bytes) {
+        if length.is_some_and(|bytes| bytes > max_bytes) {
             return Self::Refuse { max_bytes };
         }
         let threshold_bytes = if may_stream { limits.stream_threshold_bytes } else { usize::MAX };
         let limit_bytes =
             route.max_body_bytes.min(threshold_bytes).min(usize::try_from(max_bytes).unwrap_or(usize::MAX));
-        let is_small = fixed.is_none_or(|length| length <= limit_bytes as u64);
-        let is_at_hand = fixed.is_some_and(|length| length <= announced.at_hand as u64);
+        let is_small = length.is_none_or(|bytes| bytes <= limit_bytes as u64);
+        let is_at_hand = length.is_some_and(|bytes| bytes <= announced.at_hand as u64);
         // A client that waits for a 100 sends nothing before: the handler's first read is what it waits for.
         let must_stream = announced.awaits_continue && !is_at_hand;
         let streams = match route.body {
@@ -72,9 +61,9 @@ mod tests {
 
     const LARGE: u64 = 1 << 30;
 
-    fn plan(body: BodyUse, length: BodyLength, awaits_continue: bool, at_hand: usize) -> BodyPlan {
+    fn plan(body: BodyUse, length: Option<u64>, awaits_continue: bool, at_hand: usize) -> BodyPlan {
         let announced = Announced { length, awaits_continue, at_hand };
-        BodyPlan::choose(announced, &route(body), &limits()).expect("there is a body")
+        BodyPlan::choose(announced, &route(body), &limits())
     }
 
     fn limits() -> Limits {
@@ -98,47 +87,41 @@ mod tests {
     #[test]
     fn what_is_to_be_whole_is_gathered_up_to_its_limit() {
         let gather = BodyPlan::Gather { limit_bytes: 1_000, may_stream: false };
-        assert_eq!(plan(BodyUse::Buffered, BodyLength::Fixed(1_000), false, 0), gather);
-        assert_eq!(plan(BodyUse::Buffered, BodyLength::Chunked, false, 0), gather);
-        assert_eq!(
-            plan(BodyUse::Buffered, BodyLength::Fixed(1_001), false, 0),
-            BodyPlan::Refuse { max_bytes: 1_000 }
-        );
+        assert_eq!(plan(BodyUse::Buffered, Some(1_000), false, 0), gather);
+        assert_eq!(plan(BodyUse::Buffered, None, false, 0), gather);
+        assert_eq!(plan(BodyUse::Buffered, Some(1_001), false, 0), BodyPlan::Refuse { max_bytes: 1_000 });
     }
 
     #[test]
     fn a_plain_handler_streams_what_is_large() {
         let gather = BodyPlan::Gather { limit_bytes: 100, may_stream: true };
-        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(100), false, 0), gather);
-        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Chunked, false, 0), gather);
-        assert_eq!(plan(BodyUse::Adaptive, BodyLength::Fixed(101), false, 101), BodyPlan::Stream);
+        assert_eq!(plan(BodyUse::Adaptive, Some(100), false, 0), gather);
+        assert_eq!(plan(BodyUse::Adaptive, None, false, 0), gather);
+        assert_eq!(plan(BodyUse::Adaptive, Some(101), false, 101), BodyPlan::Stream);
     }
 
     #[test]
     fn what_may_not_be_streamed_is_not_gathered_either() {
-        let body = Announced { length: BodyLength::Chunked, awaits_continue: false, at_hand: 0 };
+        let body = Announced { length: None, awaits_continue: false, at_hand: 0 };
         let limits = Limits { max_stream_bytes: 50, ..limits() };
         let gather = BodyPlan::Gather { limit_bytes: 50, may_stream: true };
-        assert_eq!(BodyPlan::choose(body, &route(BodyUse::Adaptive), &limits), Some(gather));
+        assert_eq!(BodyPlan::choose(body, &route(BodyUse::Adaptive), &limits), gather);
     }
 
     #[test]
     fn a_streaming_handler_is_spared_the_stream_of_a_small_body_that_is_there() {
         let gather = BodyPlan::Gather { limit_bytes: 100, may_stream: true };
-        assert_eq!(plan(BodyUse::Streamed, BodyLength::Fixed(100), false, 100), gather);
-        assert_eq!(plan(BodyUse::Streamed, BodyLength::Fixed(100), false, 99), BodyPlan::Stream);
-        assert_eq!(plan(BodyUse::Streamed, BodyLength::Chunked, false, 99), BodyPlan::Stream);
-        assert_eq!(
-            plan(BodyUse::Streamed, BodyLength::Fixed(LARGE + 1), false, 0),
-            BodyPlan::Refuse { max_bytes: LARGE }
-        );
+        assert_eq!(plan(BodyUse::Streamed, Some(100), false, 100), gather);
+        assert_eq!(plan(BodyUse::Streamed, Some(100), false, 99), BodyPlan::Stream);
+        assert_eq!(plan(BodyUse::Streamed, None, false, 99), BodyPlan::Stream);
+        assert_eq!(plan(BodyUse::Streamed, Some(LARGE + 1), false, 0), BodyPlan::Refuse { max_bytes: LARGE });
     }
 
     #[test]
     fn a_client_that_waits_for_a_100_is_streamed_from_unless_its_body_is_there() {
         for body in [BodyUse::Buffered, BodyUse::Adaptive, BodyUse::Streamed] {
-            assert_eq!(plan(body, BodyLength::Fixed(50), true, 0), BodyPlan::Stream);
-            assert!(matches!(plan(body, BodyLength::Fixed(50), true, 50), BodyPlan::Gather { .. }));
+            assert_eq!(plan(body, Some(50), true, 0), BodyPlan::Stream);
+            assert!(matches!(plan(body, Some(50), true, 50), BodyPlan::Gather { .. }));
         }
     }
 }

@@ -212,33 +212,34 @@ impl Response {
     }
 
     /// The content type and the body, if that is all there is to a 200.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn as_plain(&self) -> Option<(Option<&HeaderValue>, &[u8])> {
-        match &self.body.0 {
-            Kind::Bytes(body)
-                if self.status == StatusCode::OK
-                    && self.headers.get().is_none()
-                    && self.extensions.is_none() =>
-            {
-                Some((self.content_type.get(), body))
-            }
-            _ => None,
-        }
+        let body = match &self.body.0 {
+            Kind::Bytes(body) => body,
+            Kind::Static(body) => *body,
+            _ => return None,
+        };
+        let is_plain =
+            self.status == StatusCode::OK && self.headers.get().is_none() && self.extensions.is_none();
+        is_plain.then(|| (self.content_type.get(), body))
     }
 
     /// Takes it out of its place and drops it. Most are bytes and nothing else, which is seen at once and not asked for piece by
     /// piece.
     #[inline(always)]
     pub(crate) fn discard(place: &mut Option<Self>) {
-        match place {
-            Some(Self {
-                headers, extensions: None, content_type, body: Body(Kind::Bytes(bytes)), ..
-            }) if headers.get().is_none() && !matches!(content_type, ContentType::Own(_)) => {
-                drop(std::mem::take(bytes));
-                std::mem::forget(place.take());
-            }
-            _ => drop_any(place),
+        let Some(Self { headers, extensions: None, content_type, body: Body(body), .. }) = place else {
+            return drop_any(place);
+        };
+        if headers.get().is_some() || matches!(content_type, ContentType::Own(_)) {
+            return drop_any(place);
         }
+        match body {
+            Kind::Static(_) => {}
+            Kind::Bytes(bytes) => drop(std::mem::take(bytes)),
+            _ => return drop_any(place),
+        }
+        std::mem::forget(place.take());
     }
 
     #[inline]

@@ -493,10 +493,17 @@ fn lend<R>(
     the_loop: Box<Loop>,
     call: impl FnOnce() -> R,
 ) -> (R, Option<Box<Loop>>) {
-    let Some(slot) = slot else { return (call(), Some(the_loop)) };
-    let published = slot.publish(the_loop);
+    // It is called in one place, so that it need not be a function of its own.
+    let lent = match slot {
+        Some(slot) => Ok((slot, slot.publish(the_loop))),
+        None => Err(the_loop),
+    };
     let result = call();
-    (result, slot.reclaim(published))
+    let back = match lent {
+        Ok((slot, published)) => slot.reclaim(published),
+        Err(the_loop) => Some(the_loop),
+    };
+    (result, back)
 }
 
 /// The answer of a handler that lost its loop goes by the loop's mailbox, as does one that begins a session. Nobody answers
@@ -521,6 +528,8 @@ impl Shared {
 
     /// Runs the handler of a request; its panic is a 500. The response is put in `place`, an empty one, rather than returned: on
     /// its way out of what catches the panic it would be copied twice.
+    // Inlined always, for those who call it on a loop.
+    #[inline(always)]
     pub(crate) fn handle<'p>(
         &self,
         request: &mut Request,

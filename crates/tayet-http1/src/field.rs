@@ -99,7 +99,7 @@ pub(crate) fn is_name<const LENGTH: usize>(name: &[u8], wanted: &[u8; LENGTH]) -
 
 /// The bit that makes letters lowercase is set in a hyphen, and no other byte of a token becomes either by it.
 #[inline]
-pub(crate) fn lowercase(byte: u8) -> u8 {
+fn lowercase(byte: u8) -> u8 {
     byte | 0x20
 }
 

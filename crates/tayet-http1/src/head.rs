@@ -7,7 +7,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Version};
 
 use crate::Refusal;
-use crate::field::{Field, Span, is_name, list_elements, lowercase};
+use crate::field::{Field, Span, is_name, list_elements};
 use crate::framing::{BodyLength, Framing};
 use crate::request_line::RequestLine;
 use crate::short_text::is_same_text;
@@ -17,6 +17,11 @@ const RETAINED_BYTES: usize = 16 * 1024;
 
 /// The room that [`Head::clear`] keeps for the fields of the next head: what a vector of 100 has grown to.
 const RETAINED_FIELDS: usize = 128;
+
+/// What the line of Host mostly begins with, in whatever case.
+const HOST_START: &[u8] = b"host: ";
+
+const LINE_END: &[u8] = b"\r\n";
 
 /// A request's head: the request line and the fields, as received.
 ///
@@ -31,8 +36,10 @@ pub struct Head {
     fields: Vec<Field>,
     line: RequestLine,
     host: Option<Span>,
-    /// Where the head before this one had its Host in `bytes`, which are still that head's while this one is read.
-    last_host: Span,
+    /// Where the line of Host lies, if it was a [leading](Self::take_leading_host) one.
+    host_line: Span,
+    /// Where that lay in the head before this one, whose bytes are in `bytes` while this one is read.
+    last_host_line: Span,
     framing: Framing,
     connection: ConnectionOptions,
     expects_continue: bool,
@@ -51,13 +58,14 @@ impl Head {
         self.begin();
         self.bytes.clear();
         self.line = RequestLine::default();
-        self.last_host = Span::default();
+        self.last_host_line = Span::default();
     }
 
     /// Makes it empty but for the request line and the bytes, which the next ones replace.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        self.last_host = self.host.take().unwrap_or_default();
+        self.host = None;
+        self.last_host_line = std::mem::take(&mut self.host_line);
         self.fields.clear();
         if self.bytes.capacity() > RETAINED_BYTES {
             self.bytes = Vec::new();
@@ -199,32 +207,24 @@ impl Head {
     /// read in one go. `None`: nothing is taken.
     #[inline(always)]
     pub(crate) fn take_leading_host(&mut self, bytes: &[u8], start: usize) -> Option<usize> {
-        let (name, rest) = bytes.get(start..)?.split_first_chunk::<4>()?;
-        let behind_space = rest.strip_prefix(b": ")?;
-        if name.map(lowercase) != *b"host" {
-            return None;
-        }
-        let length = match self.repeated_host_length(behind_space) {
+        let rest = bytes.get(start..)?;
+        let length = match self.repeated_host_line_length(rest) {
             Some(length) => length,
-            None => crate::authority::read(behind_space)?.0,
+            None => host_line_length(rest)?,
         };
-        let line_end = &behind_space[length..];
-        if !line_end.starts_with(b"\r\n") {
-            return None;
-        }
-        let value_start = start + "host: ".len();
-        let value = Span::new(value_start..value_start + length);
+        let line = Span::new(start..start + length);
+        let value = Span::new(start + HOST_START.len()..start + length - LINE_END.len());
         self.host = Some(value);
-        self.fields.push(Field { name: Span::new(start..start + name.len()), value });
-        Some(value_start + length + "\r\n".len())
+        self.host_line = line;
+        self.fields.push(Field { name: Span::new(start..start + "host".len()), value });
+        Some(start + length)
     }
 
-    /// The length of the host that `bytes` begin with, if it is the last head's, which has been checked: mostly it is.
+    /// The length of the line that `bytes` begin with, if it is the last head's Host, which has been checked: mostly it is.
     #[inline(always)]
-    fn repeated_host_length(&self, bytes: &[u8]) -> Option<usize> {
-        let last = self.bytes.get(self.last_host.range())?;
-        let (start, rest) = bytes.split_at_checked(last.len())?;
-        let is_repeated = !last.is_empty() && rest.starts_with(b"\r\n") && is_same_text(start, last);
+    fn repeated_host_line_length(&self, bytes: &[u8]) -> Option<usize> {
+        let last = self.bytes.get(self.last_host_line.range())?;
+        let is_repeated = !last.is_empty() && is_same_text(bytes.get(..last.len())?, last);
         is_repeated.then_some(last.len())
     }
 
@@ -300,6 +300,17 @@ impl Head {
         }
         Ok(())
     }
+}
+
+/// The length of the Host line that `bytes` begin with, if it is written as usual.
+#[inline(never)]
+fn host_line_length(bytes: &[u8]) -> Option<usize> {
+    let (start, value) = bytes.split_first_chunk::<{ HOST_START.len() }>()?;
+    if !start.eq_ignore_ascii_case(HOST_START) {
+        return None;
+    }
+    let length = crate::authority::read(value)?.0;
+    value[length..].starts_with(LINE_END).then_some(HOST_START.len() + length + LINE_END.len())
 }
 
 impl fmt::Debug for Head {

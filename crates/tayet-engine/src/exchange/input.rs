@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tayet_http1::{BodyEvent, Refusal};
+use tayet_http1::{BodyEvent, BodyLength, Refusal};
 use tayet_net::{PeerAddress, Token};
 
 use super::{Progress, accept_of};
@@ -39,21 +39,23 @@ impl Loop {
     /// A head is complete: finds its route, and takes its body as that asks.
     pub(super) fn begin_request(&mut self, token: Token, mut request: Box<Request>) -> Progress {
         request.find_route(&*self.shared.service);
+        match request.head().body_length() {
+            BodyLength::None => self.begin_call(token, request, None),
+            BodyLength::Fixed(length) => self.begin_body(token, request, Some(length)),
+            BodyLength::Chunked => self.begin_body(token, request, None),
+        }
+    }
+
+    /// The same for a request that has a body, of this length or of one that is not known.
+    #[inline(never)]
+    fn begin_body(&mut self, token: Token, request: Box<Request>, length: Option<u64>) -> Progress {
         let route = &self.shared.routes[request.route().0 as usize];
         let announced = Announced {
-            length: request.head().body_length(),
+            length,
             awaits_continue: request.head().expects_continue(),
             at_hand: self.input_left(),
         };
         match BodyPlan::choose(announced, route, &self.shared.limits) {
-            None => self.begin_call(token, request, None),
-            Some(plan) => self.begin_body(token, request, plan),
-        }
-    }
-
-    #[inline(never)]
-    fn begin_body(&mut self, token: Token, request: Box<Request>, plan: BodyPlan) -> Progress {
-        match plan {
             BodyPlan::Stream => self.begin_stream(token, request, &[]),
             BodyPlan::Gather { limit_bytes, may_stream } => {
                 let rate = RateWindow::new(self.now_ms);

@@ -89,6 +89,42 @@ fn a_head_that_is_used_again_remembers_nothing() {
     assert_eq!(head.body_length(), tayet_http1::BodyLength::None);
 }
 
+/// A Host line that is the last head's is not checked again; whatever differs is read as if there had been none.
+#[test]
+fn a_host_is_judged_alike_whatever_came_before() {
+    let lines: [&[u8]; 13] = [
+        b"Host: a.bc:8080\r\n",
+        b"Host: a.bc:808\r\n",
+        b"Host: a.bc:80800\r\n",
+        b"Host: a.bc:80x0\r\n",
+        b"Host: a.bx:8080\r\n",
+        b"host: a.bc:8080\r\n",
+        b"Host:a.bc:8080\r\n",
+        b"Host: a.bc:8080 \r\n",
+        b"Host: a.bc:8080\r\nHost: a.bc:8080\r\n",
+        b"Host: a.bc:8080\r\r\n",
+        b"Hosx: a.bc:8080\r\n",
+        b"Host:\r\n",
+        b"X: y\r\nHost: a.bc:8080\r\n",
+    ];
+    let receive = |head: &mut Head, line: &[u8]| {
+        let message = [b"GET / HTTP/1.1\r\n", line, b"\r\n"].concat();
+        let received = Connection::new().receive_head(&mut &message[..], head, &HeadLimits::default());
+        let fields: Vec<_> = head.fields().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        (received, head.authority().map(str::to_owned), fields)
+    };
+    for first in lines {
+        for second in lines {
+            let mut head = Head::default();
+            for line in [first, second] {
+                let judged = receive(&mut head, line);
+                let (first, second) = (first.escape_ascii(), second.escape_ascii());
+                assert_eq!(judged, receive(&mut Head::default(), line), "{first}, then {second}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_cleared_head_is_like_a_new_one() {
     let mut head =
