@@ -190,9 +190,11 @@ impl Connection {
 
     #[inline(always)]
     fn begin_body(&mut self, length: BodyLength) {
-        match (&mut self.state, length) {
-            (State::BetweenMessages(empty_lines), BodyLength::None) => *empty_lines = EmptyLines::default(),
-            (state, _) => *state = State::behind_head(length),
+        match &mut self.state {
+            State::BetweenMessages(empty_lines) if length == BodyLength::None => {
+                *empty_lines = EmptyLines::default();
+            }
+            state => *state = State::behind_head(length),
         }
     }
 }
