@@ -116,17 +116,15 @@ fn encode_any(response: &mut Response, asked: Asked, date: &Date, out: &mut Vec<
     if asked.is_head || length == ResponseLength::None {
         return Encoded::Whole { keep_alive };
     }
+    if let Some(bytes) = response.body().as_bytes()
+        && bytes.len() <= MAX_COPIED_BODY_BYTES
+    {
+        out.extend_from_slice(bytes);
+        return Encoded::Whole { keep_alive };
+    }
     match &mut response.body_mut().0 {
         Kind::Empty => Encoded::Whole { keep_alive },
-        Kind::Bytes(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
-            out.extend_from_slice(bytes);
-            Encoded::Whole { keep_alive }
-        }
         Kind::Bytes(bytes) => Encoded::Tail { tail: std::mem::take(bytes), keep_alive },
-        Kind::Static(bytes) if bytes.len() <= MAX_COPIED_BODY_BYTES => {
-            out.extend_from_slice(bytes);
-            Encoded::Whole { keep_alive }
-        }
         Kind::Static(bytes) => Encoded::Tail { tail: Bytes::from_static(bytes), keep_alive },
         Kind::Session(_) => Encoded::Session { framing: framing_of(length) },
         Kind::Parts(parts) => Encoded::Parts { parts: std::mem::take(parts), keep_alive },

@@ -493,7 +493,7 @@ fn lend<R>(
     the_loop: Box<Loop>,
     call: impl FnOnce() -> R,
 ) -> (R, Option<Box<Loop>>) {
-    // It is called in one place, so that it need not be a function of its own.
+    // What is called stands in one place, so that it need not be a function of its own.
     let lent = match slot {
         Some(slot) => Ok((slot, slot.publish(the_loop))),
         None => Err(the_loop),
