@@ -3,7 +3,7 @@
 pub(super) mod files;
 pub(super) mod http;
 pub(super) mod mongo;
-mod turns;
+pub(super) mod turns;
 pub(super) mod tus;
 pub(super) mod uploads;
 mod websockets;

@@ -1,5 +1,8 @@
 //! What the floors share: loops that wait for sockets, each with a listener of its own.
 
+pub mod answers;
+pub mod ring;
+
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::{io, thread};
@@ -17,6 +20,9 @@ const WAKER: u64 = u64::MAX - 1;
 const EVENTS_AT_ONCE: usize = 512;
 /// Larger than any batch of requests or frames that the loads send, so that one read empties the socket.
 pub const READ_BYTES: usize = 64 * 1024;
+
+/// What is said where nothing else is asked for.
+pub const HELLO: &[u8] = b"Hello, World!";
 
 /// What a floor does with the connections of one loop.
 pub trait Service: Send + 'static {
@@ -137,7 +143,7 @@ impl<S: Service> Loop<S> {
 }
 
 /// Listens on `address`, where each loop has a listener of its own.
-fn listen_reusing_port(address: SocketAddr) -> io::Result<OwnedFd> {
+pub fn listen_reusing_port(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let listener = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_reuseaddr(&listener, true)?;

@@ -2,19 +2,28 @@
 
 use super::Demand::AtMost;
 use super::{Goal, Measured, goal, websockets};
-use crate::bench::contestant::{FLOOR, TAYET};
+use crate::bench::contestant::{Contestant, FLOOR, TAYET};
 use crate::bench::figure::Figure;
+use crate::bench::scenario::turns::{FLOOR_IO_URING, TAYET_IO_URING};
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
-    let hello = |(connections, scenario)| {
+    let hello = |(connections, scenario, tayet, floor): (_, _, _, Contestant)| {
         goal(
-            &format!("hello, {connections} connections: CPU a request over the bare epoll loop"),
-            measured.ratio(scenario, TAYET, FLOOR, Figure::CpuUsPerRequest),
+            &format!("hello, {connections} connections: CPU a request over the {}", floor.title),
+            measured.ratio(scenario, tayet, floor, Figure::CpuUsPerRequest),
             (2, AtMost(1.05), None),
         )
     };
     let echo = |(sockets, scenario)| websockets::echo(measured, sockets, scenario);
-    let hellos = [("64", "turns-64"), ("512", "turns-512"), ("4,096", "turns-4096")].map(hello);
+    let hellos = [
+        ("64", "turns-64", TAYET, FLOOR),
+        ("512", "turns-512", TAYET, FLOOR),
+        ("4,096", "turns-4096", TAYET, FLOOR),
+        ("64", "turns-io-uring-64", TAYET_IO_URING, FLOOR_IO_URING),
+        ("512", "turns-io-uring-512", TAYET_IO_URING, FLOOR_IO_URING),
+        ("4,096", "turns-io-uring-4096", TAYET_IO_URING, FLOOR_IO_URING),
+    ]
+    .map(hello);
     let echoes = [(64, "turns-websockets-64"), (512, "turns-websockets-512")].map(echo);
     hellos.into_iter().chain(echoes).collect()
 }

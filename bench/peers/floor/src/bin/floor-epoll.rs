@@ -1,14 +1,12 @@
 //! The floor of the benchmarks: what a loop costs that reads and writes and does nothing else.
-//!
-//! Nothing is parsed. The load's requests are all of one size, so counting bytes tells how many there were, and each is
-//! answered by a constant. A lone request of any other size is the load's way to say `Connection: close`.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::{env, fs, io};
 
-use peer_floor::{Ended, READ_BYTES, Service, head, receive, run};
+use peer_floor::answers::{Answers, Asked};
+use peer_floor::{Ended, HELLO, READ_BYTES, Service, receive, run};
 use rustix::net::{SendFlags, send};
 
 const USAGE: &str = "usage: floor-epoll ADDRESS LOOPS REQUEST_BYTES [BODY_FILE]";
@@ -19,41 +17,24 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [address, loops, request_bytes, body_file @ ..] = arguments.as_slice() else { panic!("{USAGE}") };
     let address: SocketAddr = address.parse().expect(USAGE);
-    let request_bytes: usize = request_bytes.parse().expect(USAGE);
     let body = match body_file {
-        [] => b"Hello, World!".to_vec(),
+        [] => HELLO.to_vec(),
         [file] => fs::read(file)?,
         _ => panic!("{USAGE}"),
     };
-    let answers = Arc::new(Answers::new(&body));
+    let answers = Arc::new(Answers::new(request_bytes.parse().expect(USAGE), &body, ANSWERS_AT_ONCE));
     let loops = 0..loops.parse().expect(USAGE);
     run(
         address,
         loops.map(|_: usize| {
             let received = Vec::with_capacity(READ_BYTES);
-            Ok(Constant { request_bytes, answers: Arc::clone(&answers), received })
+            Ok(Constant { answers: Arc::clone(&answers), received })
         }),
     )
 }
 
-struct Answers {
-    one_bytes: usize,
-    batch: Vec<u8>,
-    closing: Vec<u8>,
-}
-
-impl Answers {
-    fn new(body: &[u8]) -> Self {
-        let answer = |connection| [head(body.len() as u64, connection).as_bytes(), body].concat();
-        let one = answer("");
-        let (batch, closing) = (one.repeat(ANSWERS_AT_ONCE), answer("Connection: close\r\n"));
-        Self { one_bytes: one.len(), batch, closing }
-    }
-}
-
 /// Answers by counting.
 struct Constant {
-    request_bytes: usize,
     answers: Arc<Answers>,
     received: Vec<u8>,
 }
@@ -75,20 +56,18 @@ impl Service for Constant {
         if !receive(&connection.socket, &mut self.received)? {
             return Ok(());
         }
-        let count = self.received.len();
-        if count != self.request_bytes && count < 2 * self.request_bytes && connection.partial_bytes == 0 {
-            let _ = send(&connection.socket, &self.answers.closing, SendFlags::NOSIGNAL);
-            return Err(Ended);
-        }
-        let total = connection.partial_bytes + count;
-        connection.partial_bytes = total % self.request_bytes;
-        let mut left = total / self.request_bytes;
+        let mut left = match self.answers.count(self.received.len(), &mut connection.partial_bytes) {
+            Asked::Answers(count) => count,
+            Asked::Closing => {
+                let _ = send(&connection.socket, self.answers.closing(), SendFlags::NOSIGNAL);
+                return Err(Ended);
+            }
+        };
         while left > 0 {
-            let batch = left.min(ANSWERS_AT_ONCE);
-            let bytes = &self.answers.batch[..batch * self.answers.one_bytes];
+            let (bytes, count) = self.answers.batch(left);
             // The load reads all that it asked for before it asks again, so a short write means that it has gone.
             match send(&connection.socket, bytes, SendFlags::NOSIGNAL) {
-                Ok(written) if written == bytes.len() => left -= batch,
+                Ok(written) if written == bytes.len() => left -= count,
                 _ => return Err(Ended),
             }
         }

@@ -11,18 +11,17 @@ use std::sync::Arc;
 use std::{env, io};
 
 use httparse::Status;
-use peer_floor::{Ended, READ_BYTES, Service, head, receive, run};
+use peer_floor::{Ended, HELLO, READ_BYTES, Service, head, receive, run};
 use rustix::net::{SendFlags, send};
 
 const USAGE: &str = "usage: floor-parsing ADDRESS LOOPS";
-const BODY: &str = "Hello, World!";
 const MAX_FIELDS: usize = 64;
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [address, loops] = arguments.as_slice() else { panic!("{USAGE}") };
     let address: SocketAddr = address.parse().expect(USAGE);
-    let answer: Arc<[u8]> = format!("{}{BODY}", head(BODY.len() as u64, "")).into_bytes().into();
+    let answer: Arc<[u8]> = [head(HELLO.len() as u64, "").as_bytes(), HELLO].concat().into();
     let loops = 0..loops.parse().expect(USAGE);
     run(
         address,
