@@ -21,6 +21,7 @@
 //! an eventfd takes one system call, too).
 
 mod abilities;
+mod ahead;
 mod operation;
 mod source;
 mod surroundings;
@@ -37,6 +38,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, Shutdown};
 
+use self::ahead::Ahead;
 use self::operation::{Epoch, Operation};
 use self::source::{Held, Sending, Source};
 pub(crate) use self::surroundings::Surroundings;
@@ -44,11 +46,15 @@ use self::sys::{Event, Filled, Ring};
 #[cfg(test)]
 pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 pub use self::unavailable::Unavailable;
+use crate::prefetch::{Companion, prefetch};
 use crate::ready_queue::ReadyQueue;
+use crate::return_stack;
 use crate::rough_clock::RoughClock;
+use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket, Token, Waker,
+    AcceptError, BatchedSend, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket,
+    Token, Waker,
 };
 
 /// Connections that are armed anew in one turn, when another thread drives the ring.
@@ -85,6 +91,7 @@ pub struct IoUring {
     /// The slots of the connections, by the index of their token.
     slots: Vec<Option<u32>>,
     events: VecDeque<Event>,
+    ahead: Ahead,
     /// Slots with something that is held and wanted.
     ready: ReadyQueue<u32>,
     received: Received,
@@ -134,6 +141,7 @@ impl IoUring {
             free_slots: Vec::new(),
             slots: Vec::new(),
             events: VecDeque::new(),
+            ahead: Ahead::default(),
             ready: ReadyQueue::new(),
             received: Received::Nothing,
             withheld: Vec::new(),
@@ -223,16 +231,22 @@ impl IoUring {
         }
     }
 
+    /// Looks at what the kernel told. Bytes for who wants them are told of later, with others; anything else at once.
+    #[inline]
     fn look_at(&mut self, event: Event) -> Option<Completion> {
-        match event {
-            Event::Received { slot, epoch, result, more } => self.receive(slot, epoch, result, more),
-            Event::Sent { slot, outgoing, result } => self.finish_send(slot, outgoing, result),
-            Event::Writable { slot } => {
+        let more = event.more();
+        match event.operation {
+            Operation::Receive { slot, epoch } => self.receive(slot, epoch, event.filled(), more),
+            Operation::Send { number } => {
+                let (slot, outgoing) = self.ring.take_send(number);
+                self.finish_send(slot, outgoing, event.count())
+            }
+            Operation::Writable { slot } => {
                 let completion = self.room(slot);
                 self.end_operation(slot);
                 completion
             }
-            Event::Acceptable { position, epoch, more } => {
+            Operation::Accept { position, epoch } => {
                 if let Some(registered) = self.listeners.get_mut(position as usize) {
                     registered.has_more = true;
                 }
@@ -241,13 +255,39 @@ impl IoUring {
                 }
                 None
             }
-            Event::Woken { epoch, more } => {
+            Operation::Wake(epoch) => {
                 if !more && epoch == self.epoch {
                     self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(epoch));
                 }
                 None
             }
+            Operation::BatchedSend { .. } | Operation::Cancel => None,
         }
+    }
+
+    /// Whether this can be told of behind what is gathered. An end, for one, is told of at once, and must not be before the bytes.
+    fn joins(&self, event: &Event) -> bool {
+        let Operation::Receive { slot, .. } = event.operation else { return false };
+        let Some(source) = &self.sources[slot as usize] else { return false };
+        !self.ahead.are_enough()
+            && source.gathered != self.ahead.gathering()
+            && event.count().is_ok_and(|count| count > 0)
+    }
+
+    /// Has the source of the next event fetched while this one is looked at.
+    fn prefetch_next(&self) {
+        if let Some(Event { operation: Operation::Receive { slot, .. }, .. }) = self.events.front() {
+            prefetch(&self.sources[*slot as usize]);
+        }
+    }
+
+    /// Tells of the next bytes that were gathered.
+    #[inline]
+    fn tell(&mut self) -> Option<Completion> {
+        let (token, filled) = self.ahead.tell()?;
+        let length = filled.len();
+        self.received = Received::Buffer(filled);
+        Some(Completion::Received(token, length))
     }
 
     fn receive(
@@ -299,19 +339,20 @@ impl IoUring {
     }
 
     fn deliver_or_hold(&mut self, slot: u32, came: Came) -> Option<Completion> {
-        let Self { sources, ring, withheld, epoch, .. } = self;
+        let Self { sources, ring, withheld, epoch, ahead, .. } = self;
         let source = sources[slot as usize].as_mut()?;
         if source.receiving && source.held.is_empty() {
             let token = source.token;
-            return Some(match came {
+            return match came {
                 Came::Bytes(filled) => {
-                    let length = filled.len();
-                    self.received = Received::Buffer(filled);
-                    Completion::Received(token, length)
+                    source.gathered = ahead.gathering();
+                    source.companion.prefetch();
+                    ahead.add(token, filled);
+                    None
                 }
-                Came::Ended => Completion::Ended(token),
-                Came::Broken(error) => Completion::Broken(token, error.into()),
-            });
+                Came::Ended => Some(Completion::Ended(token)),
+                Came::Broken(error) => Some(Completion::Broken(token, error.into())),
+            };
         }
         source.held.push_back(match came {
             Came::Bytes(filled) => {
@@ -483,9 +524,10 @@ impl IoUring {
 
     /// Tells the kernel of the sends that were gathered, if it is time.
     fn submit_gathered(&mut self) {
-        let since = *self.gathering_since.get_or_insert_with(Moment::now);
+        let now = self.clock.now_roughly();
+        let since = *self.gathering_since.get_or_insert(now);
         let is_due = self.ring.queued_sends() >= GATHERED_SENDS
-            || Moment::now().since(since) >= Duration::from_micros(GATHERING_US);
+            || now.since(since) >= Duration::from_micros(GATHERING_US);
         if is_due {
             self.submit();
         }
@@ -571,7 +613,7 @@ impl Driver for IoUring {
             return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
         let socket = Arc::clone(&source.socket);
-        if self.events.is_empty() && self.ring.queued_sends() == 0 {
+        if self.events.is_empty() && self.ahead.is_empty() && self.ring.queued_sends() == 0 {
             // Nothing follows with which it could be gathered: it goes at once.
             return match outgoing.send_some(&*socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -584,6 +626,24 @@ impl Driver for IoUring {
         self.submit_send(slot, std::mem::take(outgoing));
         self.submit_gathered();
         Submitted::Pending
+    }
+
+    fn send_batch(&mut self, sends: &mut [BatchedSend]) {
+        self.note_thread();
+        let Self { ring, sources, slots, events, .. } = self;
+        let socket_of = |token: Token| {
+            let slot = (*slots.get(token.index as usize)?)?;
+            let source = sources[slot as usize].as_ref()?;
+            (source.token == token).then(|| source.fd())
+        };
+        if let [send] = sends {
+            if let Some(socket) = socket_of(send.token) {
+                send.sent = net::send(socket, &send.bytes, SEND_FLAGS).unwrap_or(0);
+            }
+        } else if let Err(error) = ring.send_batch(sends, socket_of, events) {
+            tracing::warn!(%error, "io_uring takes nothing for now");
+        }
+        return_stack::refill();
     }
 
     fn await_writable(&mut self, token: Token) {
@@ -603,6 +663,9 @@ impl Driver for IoUring {
     }
 
     fn detach(&mut self, token: Token) {
+        if let Some(filled) = self.ahead.forget(token) {
+            self.ring.give_back(filled);
+        }
         let Some((slot, source)) = self.source(token) else { return };
         source.is_detached = true;
         source.held.clear();
@@ -627,7 +690,7 @@ impl Driver for IoUring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if self.ready.has_turn() || !self.events.is_empty() {
+        if self.ready.has_turn() || !self.events.is_empty() || !self.ahead.is_empty() {
             return Ok(());
         }
         self.note_thread();
@@ -636,7 +699,9 @@ impl Driver for IoUring {
         self.ready.begin_turn();
         self.accepts_left = ACCEPTS_A_TURN;
         self.gathering_since = None;
-        self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events)
+        let result = self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events);
+        return_stack::refill();
+        result
     }
 
     fn next(&mut self) -> Option<Completion> {
@@ -644,12 +709,30 @@ impl Driver for IoUring {
         if let Received::Buffer(filled) = std::mem::replace(&mut self.received, Received::Nothing) {
             self.ring.give_back(filled);
         }
-        while let Some(event) = self.events.pop_front() {
+        if let Some(completion) = self.tell() {
+            return Some(completion);
+        }
+        self.ahead.begin();
+        while let Some(event) = self.events.front()
+            && (self.ahead.is_empty() || self.joins(event))
+            && let Some(event) = self.events.pop_front()
+        {
+            self.prefetch_next();
             if let Some(completion) = self.look_at(event) {
                 return Some(completion);
             }
         }
-        self.take_ready()
+        self.tell().or_else(|| self.take_ready())
+    }
+
+    fn received_ahead(&self) -> &[Token] {
+        self.ahead.untold()
+    }
+
+    fn set_companion(&mut self, token: Token, companion: Companion) {
+        if let Some((_, source)) = self.source(token) {
+            source.companion = companion;
+        }
     }
 
     fn received(&self) -> &[u8] {

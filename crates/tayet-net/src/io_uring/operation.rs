@@ -13,6 +13,8 @@ pub(super) enum Operation {
     Writable { slot: u32 },
     /// The send with this number.
     Send { number: u32 },
+    /// The send in this place of a batch, which is over before anything else is done.
+    BatchedSend { place: u32 },
     /// Cancelling another: nobody waits for it.
     Cancel,
 }
@@ -40,6 +42,7 @@ impl Operation {
             Self::Receive { slot, epoch } => (3, epoch, slot),
             Self::Writable { slot } => (4, Epoch(0), slot),
             Self::Send { number } => (5, Epoch(0), number),
+            Self::BatchedSend { place } => (6, Epoch(0), place),
         };
         kind << 56 | u64::from(epoch.0) << 32 | u64::from(number)
     }
@@ -53,6 +56,7 @@ impl Operation {
             3 => Self::Receive { slot: number, epoch },
             4 => Self::Writable { slot: number },
             5 => Self::Send { number },
+            6 => Self::BatchedSend { place: number },
             _ => Self::Cancel,
         }
     }
@@ -72,6 +76,7 @@ mod tests {
                     Operation::Receive { slot: number, epoch },
                     Operation::Writable { slot: number },
                     Operation::Send { number },
+                    Operation::BatchedSend { place: number },
                     Operation::Cancel,
                 ] {
                     assert_eq!(Operation::from_bits(operation.to_bits()), operation);

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rustix::fd::{AsFd, BorrowedFd};
 
+use super::ahead::Gathering;
 use super::operation::Epoch;
-use crate::{Outgoing, TcpSocket, Token};
+use crate::{Companion, Outgoing, TcpSocket, Token};
 
 /// A connection, from its attaching until its last operation has ended.
 #[derive(Debug)]
@@ -23,6 +24,9 @@ pub(super) struct Source {
     pub(super) armed: Option<Epoch>,
     /// The receiving that goes on is about to be cancelled.
     pub(super) is_cancelled: bool,
+    /// When it was received from ahead.
+    pub(super) gathered: Gathering,
+    pub(super) companion: Companion,
     /// What came while receiving was paused, in order. As the pause ends the receiving at the first of it, there is at most
     /// what all buffers together hold.
     pub(super) held: VecDeque<Held>,
@@ -63,6 +67,8 @@ impl Source {
             is_finished: false,
             armed: None,
             is_cancelled: false,
+            gathered: Gathering::default(),
+            companion: Companion::default(),
             held: VecDeque::new(),
             is_queued: false,
             sending: Sending::Nothing,

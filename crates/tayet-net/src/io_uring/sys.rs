@@ -23,7 +23,7 @@ use super::abilities::Abilities;
 use super::operation::{Epoch, Operation};
 use super::surroundings::Surroundings;
 use super::unavailable::Unavailable;
-use crate::Outgoing;
+use crate::{BatchedSend, Outgoing, Token};
 
 /// Operations that are handed to the kernel in one go.
 const SUBMISSIONS: u32 = 256;
@@ -36,6 +36,10 @@ pub(crate) const RECEIVE_BUFFERS: u16 = 256;
 
 /// Bytes of one such buffer.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 16 * 1024;
+
+/// From one to the next. Short requests lie in their first lines: if these were a power of two apart, they would have but few places
+/// in the processor's caches.
+const BUFFER_STRIDE_BYTES: usize = RECEIVE_BUFFER_BYTES + 2 * 64;
 
 /// Most bytes of one part of a send; the rest follows in another send.
 const MAX_SEND_BYTES: usize = 1 << 30;
@@ -54,6 +58,10 @@ pub(super) struct Ring {
     sends: Vec<Box<Send>>,
     free_sends: Vec<u32>,
     queued_sends: usize,
+    /// A batch that is being put together.
+    batched: Vec<squeue::Entry>,
+    /// Bytes of batches that the kernel may yet look at.
+    stranded: Vec<Vec<u8>>,
 }
 
 /// A send that is under way, or the place for one.
@@ -66,17 +74,10 @@ struct Send {
 
 /// What a completion says.
 #[derive(Debug)]
-pub(super) enum Event {
-    /// Somebody woke the driver.
-    Woken { epoch: Epoch, more: bool },
-    /// Connections wait at a listener.
-    Acceptable { position: u32, epoch: Epoch, more: bool },
-    /// Bytes came (`None` is the end), or receiving failed.
-    Received { slot: u32, epoch: Epoch, result: Result<Option<Filled>, Errno>, more: bool },
-    /// The connection takes more, or is broken.
-    Writable { slot: u32 },
-    /// A send is over.
-    Sent { slot: u32, outgoing: Outgoing, result: Result<usize, Errno> },
+pub(super) struct Event {
+    pub(super) operation: Operation,
+    result: i32,
+    flags: u32,
 }
 
 /// A buffer that the kernel has filled. It is given back with [`Ring::give_back`].
@@ -137,6 +138,8 @@ impl Ring {
             sends: Vec::new(),
             free_sends: Vec::new(),
             queued_sends: 0,
+            batched: Vec::new(),
+            stranded: Vec::new(),
         })
     }
 
@@ -214,11 +217,53 @@ impl Ring {
                 Err(error) if is_passing(&error) && (waits || events.len() > before) => {}
                 result => drop(result?),
             }
-            let submissions = self.ring.submission();
-            if self.queued.is_empty() && submissions.is_empty() && !submissions.cq_overflow() {
+            if self.has_told_all() {
                 return Ok(());
             }
         }
+    }
+
+    /// Sends what goes at once of each of these, by one system call, with what else is queued; and takes the events that there are.
+    ///
+    /// An error is the ring's own. It keeps what it has not told the kernel of then, which its owner must take as sent.
+    pub(super) fn send_batch<'a>(
+        &mut self,
+        batch: &mut [BatchedSend],
+        socket_of: impl Fn(Token) -> Option<BorrowedFd<'a>>,
+        events: &mut VecDeque<Event>,
+    ) -> io::Result<()> {
+        self.batched.clear();
+        for (place, send) in (0..).zip(batch.iter_mut()) {
+            let Some(socket) = socket_of(send.token) else { continue };
+            let bytes = &send.bytes[..send.bytes.len().min(MAX_SEND_BYTES)];
+            self.batched.push(batched_send(socket, bytes, place));
+            // Unless an event tells otherwise.
+            send.sent = bytes.len();
+        }
+        self.queued.append(&mut self.batched);
+        loop {
+            self.fill_submissions();
+            let result = self.ring.submit();
+            let before = events.len();
+            self.take_events(events);
+            note_failures(events, before, batch);
+            if self.has_told_all() {
+                return Ok(());
+            }
+            match result {
+                Err(error) if !is_passing(&error) => {
+                    self.stranded.extend(batch.iter_mut().map(|send| std::mem::take(&mut send.bytes)));
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the kernel knows of all that is queued, and has told all that it has to tell.
+    fn has_told_all(&mut self) -> bool {
+        let submissions = self.ring.submission();
+        self.queued.is_empty() && submissions.is_empty() && !submissions.cq_overflow()
     }
 
     fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
@@ -232,7 +277,8 @@ impl Ring {
         let mut submissions = self.ring.submission();
         let count = self.queued.len().min(submissions.capacity() - submissions.len());
         // SAFETY: the entries are those of this file. The memory that they point to is the ring's: a send's place and the
-        // bytes that it holds stay where they are until its event is taken, for which the kernel must have seen it.
+        // bytes that it holds stay where they are until its event is taken, for which the kernel must have seen it. Or it is a
+        // batch's: `send_batch` returns when the kernel has done with it, since those sends do not wait, or keeps it.
         let pushed = unsafe { submissions.push_multiple(&self.queued[..count]) };
         debug_assert!(pushed.is_ok(), "there was room");
         self.queued.drain(..count);
@@ -243,31 +289,18 @@ impl Ring {
     }
 
     fn take_events(&mut self, events: &mut VecDeque<Event>) {
-        let Self { ring, sends, free_sends, .. } = self;
-        for completion in ring.completion() {
-            let result = completion.result();
-            let more = cqueue::more(completion.flags());
-            let event = match Operation::from_bits(completion.user_data()) {
-                Operation::Wake(epoch) => Event::Woken { epoch, more },
-                Operation::Accept { position, epoch } => Event::Acceptable { position, epoch, more },
-                Operation::Receive { slot, epoch } => {
-                    let filled = cqueue::buffer_select(completion.flags());
-                    let result =
-                        checked(result).map(|length| filled.map(|id| Filled { id, length: length as usize }));
-                    Event::Received { slot, epoch, result, more }
-                }
-                Operation::Writable { slot } => Event::Writable { slot },
-                Operation::Send { number } => {
-                    let send = &mut sends[number as usize];
-                    free_sends.push(number);
-                    let outgoing = std::mem::take(&mut send.outgoing);
-                    let result = checked(result).map(|sent| sent as usize);
-                    Event::Sent { slot: send.slot, outgoing, result }
-                }
-                Operation::Cancel => continue,
-            };
-            events.push_back(event);
-        }
+        events.extend(self.ring.completion().map(|completion| Event {
+            operation: Operation::from_bits(completion.user_data()),
+            result: completion.result(),
+            flags: completion.flags(),
+        }));
+    }
+
+    /// Whose send this was, and what was to be sent: for whom its event has come.
+    pub(super) fn take_send(&mut self, number: u32) -> (u32, Outgoing) {
+        let send = &mut self.sends[number as usize];
+        self.free_sends.push(number);
+        (send.slot, std::mem::take(&mut send.outgoing))
     }
 
     /// What the kernel laid into a buffer.
@@ -324,6 +357,49 @@ impl Send {
     }
 }
 
+/// Sends all that goes at once. There is an event for it only where that is not all.
+fn batched_send(socket: BorrowedFd<'_>, bytes: &[u8], place: u32) -> squeue::Entry {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+    let fd = Fd(socket.as_raw_fd());
+    let send = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32).flags(flags).build();
+    send.flags(squeue::Flags::SKIP_SUCCESS).user_data(Operation::BatchedSend { place }.to_bits())
+}
+
+/// Takes those of the events from this one on that are about a batch, and notes how little was sent.
+fn note_failures(events: &mut VecDeque<Event>, from: usize, batch: &mut [BatchedSend]) {
+    let is_about_it = |event: &Event| matches!(event.operation, Operation::BatchedSend { .. });
+    if !events.range(from..).any(is_about_it) {
+        return;
+    }
+    for event in events.range(from..) {
+        if let Operation::BatchedSend { place } = event.operation {
+            batch[place as usize].sent = event.count().unwrap_or(0);
+        }
+    }
+    events.retain(|event| !is_about_it(event));
+}
+
+impl Event {
+    /// Whether the operation goes on.
+    pub(super) fn more(&self) -> bool {
+        cqueue::more(self.flags)
+    }
+
+    /// How much was received or sent.
+    pub(super) fn count(&self) -> Result<usize, Errno> {
+        if self.result < 0 {
+            return Err(Errno::from_raw_os_error(-self.result));
+        }
+        Ok(self.result as usize)
+    }
+
+    /// Where what was received lies; `None` is the end.
+    pub(super) fn filled(self) -> Result<Option<Filled>, Errno> {
+        let length = self.count()?;
+        Ok(cqueue::buffer_select(self.flags).map(|id| Filled { id, length }))
+    }
+}
+
 impl Filled {
     pub(super) fn len(&self) -> usize {
         self.length
@@ -353,7 +429,7 @@ impl Buffers {
     }
 
     const ENTRIES: Layout = page_aligned(RECEIVE_BUFFERS as usize * size_of::<BufRingEntry>());
-    const BYTES: Layout = page_aligned(RECEIVE_BUFFERS as usize * RECEIVE_BUFFER_BYTES);
+    const BYTES: Layout = page_aligned(RECEIVE_BUFFERS as usize * BUFFER_STRIDE_BYTES);
 
     fn ring_address(&self) -> u64 {
         self.entries.as_ptr() as u64
@@ -361,7 +437,7 @@ impl Buffers {
 
     fn address_of(&self, id: u16) -> *mut u8 {
         // SAFETY: ids are those that `new` gave out, so that this lies within the allocation.
-        unsafe { self.bytes.as_ptr().add(usize::from(id) * RECEIVE_BUFFER_BYTES) }
+        unsafe { self.bytes.as_ptr().add(usize::from(id) * BUFFER_STRIDE_BYTES) }
     }
 
     fn provide(&mut self, id: u16) {
@@ -409,11 +485,6 @@ const fn page_aligned(bytes: usize) -> Layout {
         Ok(layout) => layout,
         Err(_) => panic!("a layout of constants"),
     }
-}
-
-/// The result of a completion: negative is an error.
-fn checked(result: i32) -> Result<i32, Errno> {
-    if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(result) }
 }
 
 /// Whether an enter only ended early: the time was up, a signal came, or completions must be taken first.

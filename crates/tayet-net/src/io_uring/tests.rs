@@ -6,6 +6,7 @@ use std::sync::mpsc;
 
 use super::sys::{COMPLETIONS, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 use super::*;
+use crate::arrivals;
 use crate::driver_tests::{
     OTHER, PATIENCE, SILENCE, Subject, TOKEN, assert_received, assert_silent, connect, connected, fill,
     listening, next, pattern, receive_to_end, send_in_pieces,
@@ -49,7 +50,7 @@ fn assert_no_source_is_left(driver: &mut IoUring) {
 }
 
 fn ran_out(driver: &IoUring) -> bool {
-    driver.events.iter().any(|event| matches!(event, Event::Received { result: Err(Errno::NOBUFS), .. }))
+    driver.events.iter().any(|event| event.count() == Err(Errno::NOBUFS))
 }
 
 fn outgoing(head: &[u8], tail: &[u8]) -> Outgoing {
@@ -112,6 +113,133 @@ fn a_stream_for_which_the_buffers_run_out_goes_on_in_order() {
 }
 
 #[test]
+fn several_that_are_ready_are_gathered_before_the_first_is_told_of() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(arrivals::MOST + 2);
+        assert!(driver.received_ahead().is_empty());
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        wait_for_events(&mut driver, clients.len());
+        let mut expected = None;
+        for told in 1..=clients.len() {
+            let Completion::Received(token, 3) = next(&mut driver) else { panic!("bytes were expected") };
+            assert_eq!(driver.received(), b"abc");
+            assert!(expected.is_none_or(|expected| expected == token));
+            expected = driver.received_ahead().first().copied();
+            let gathered = if told <= arrivals::MOST { arrivals::MOST } else { clients.len() };
+            assert_eq!(driver.received_ahead().len(), gathered - told);
+        }
+        assert_silent(&mut driver);
+    });
+}
+
+#[test]
+fn an_end_is_told_of_behind_the_bytes_before_it() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(3);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        drop(clients.swap_remove(0));
+        wait_for_events(&mut driver, 4);
+        let mut told = Vec::new();
+        while told.len() < 4 {
+            told.push(match next(&mut driver) {
+                Completion::Received(token, length) => (token.index, length),
+                Completion::Ended(token) => (token.index, 0),
+                other => panic!("{other:?}"),
+            });
+        }
+        let of_the_first: Vec<_> = told.iter().filter(|(index, _)| *index == 0).collect();
+        assert_eq!(of_the_first, [&(0, 3), &(0, 0)]);
+    });
+}
+
+#[test]
+fn what_was_gathered_is_told_though_its_connection_is_paused_and_given_back_with_it() {
+    with_io_uring(|| {
+        let (mut driver, address) = listening::<IoUring>();
+        // More often than there are buffers.
+        for generation in 0..2 * u32::from(RECEIVE_BUFFERS) {
+            let of = |index| Token { index, generation };
+            let mut clients =
+                (0..3).map(|index| connect(&mut driver, address, of(index))).collect::<Vec<_>>();
+            clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+            wait_for_events(&mut driver, 3);
+            let Completion::Received(first, 3) = next(&mut driver) else { panic!("bytes were expected") };
+            let &[second, third] = driver.received_ahead() else { panic!("two have come besides") };
+            driver.set_receiving(third, false);
+            driver.detach(second);
+            assert_received(&mut driver, third, b"abc");
+            driver.detach(first);
+            driver.detach(third);
+        }
+        assert_no_source_is_left(&mut driver);
+    });
+}
+
+fn batched(index: usize, bytes: &[u8]) -> BatchedSend {
+    BatchedSend { token: token(index), bytes: bytes.to_vec(), sent: 0 }
+}
+
+#[test]
+fn a_batch_tells_how_much_of_each_went() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(5);
+        // Of what is too much, some goes; of what has no room, nothing.
+        let much = pattern(16_000_000);
+        let filled = fill(&mut driver, token(1), &much);
+        driver.detach(token(2));
+        let mut sends = [(0, &b"first"[..]), (1, b"no room"), (2, b"gone"), (3, &much), (4, b"last")]
+            .map(|(index, bytes)| batched(index, bytes));
+        driver.send_batch(&mut sends);
+        let sent = sends.each_ref().map(|send| send.sent);
+        assert_eq!((sent[0], sent[1], sent[2], sent[4]), (5, 0, 0, 4), "{filled:?}");
+        assert!((1..much.len()).contains(&sent[3]), "{}", sent[3]);
+        assert_eq!(read_exactly(&clients[0], 5), b"first");
+        assert_eq!(read_exactly(&clients[4], 4), b"last");
+        assert!(read_exactly(&clients[3], sent[3]) == much[..sent[3]]);
+        // Of what came meanwhile nothing is lost.
+        clients[0].write_all(b"next").unwrap();
+        wait_for_events(&mut driver, 1);
+        driver.send_batch(&mut [batched(0, b"a"), batched(4, b"b")]);
+        loop {
+            match next(&mut driver) {
+                Completion::Received(TOKEN, 4) => break,
+                Completion::Sent(OTHER, ..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(driver.received(), b"next");
+    });
+}
+
+#[test]
+fn a_batch_that_fails_finds_its_events_behind_those_that_had_no_room() {
+    with_io_uring(|| {
+        let (mut driver, clients) = crowd(2);
+        // There is nothing to cancel, of which each tells.
+        for _ in 0..2 * COMPLETIONS {
+            driver.ring.cancel(Operation::Writable { slot: 7 });
+        }
+        let much = pattern(16_000_000);
+        let mut sends = [batched(0, &much), batched(1, b"all")];
+        driver.send_batch(&mut sends);
+        assert_eq!(sends[1].sent, 3);
+        assert!((1..much.len()).contains(&sends[0].sent), "{}", sends[0].sent);
+        assert!(read_exactly(&clients[0], sends[0].sent) == much[..sends[0].sent]);
+    });
+}
+
+/// Has the kernel lay down so many events.
+fn wait_for_events(driver: &mut IoUring, count: usize) {
+    let end = Moment::now() + PATIENCE;
+    while driver.events.len() < count && Moment::now() < end {
+        let mut more = VecDeque::new();
+        driver.ring.enter(Some(SILENCE), &mut more).unwrap();
+        driver.events.append(&mut more);
+    }
+    assert!(driver.events.len() >= count, "{:?}", driver.events);
+}
+
+#[test]
 fn answers_of_one_turn_are_handed_over_together() {
     with_io_uring(|| {
         let (mut driver, mut clients) = crowd(2 * GATHERED_SENDS);
@@ -148,7 +276,11 @@ fn answers_of_one_turn_are_handed_over_together() {
 
 /// Has the driver's next send gathered rather than sent at once.
 fn gather(driver: &mut IoUring) {
-    driver.events.push_back(Event::Woken { epoch: driver.epoch.next(), more: false });
+    let waker = driver.waker();
+    waker.wake();
+    while driver.events.is_empty() {
+        driver.ring.enter(Some(PATIENCE), &mut driver.events).unwrap();
+    }
 }
 
 #[test]
