@@ -41,7 +41,7 @@ impl Subject for Epoll {
 
 impl Subject for IoUring {
     const RECEIVE_BYTES: usize = io_uring::RECEIVE_BUFFER_BYTES;
-    const BURST: usize = io_uring::RECEIVE_BUFFERS as usize;
+    const BURST: usize = io_uring::MOST_RECEIVE_BUFFERS as usize;
 
     fn open() -> Self {
         Self::new().unwrap()

@@ -44,9 +44,8 @@ use self::source::{Held, Sending, Source};
 pub(crate) use self::surroundings::Surroundings;
 use self::sys::{Event, Filled, Ring};
 #[cfg(test)]
-pub(crate) use self::sys::{RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
+pub(crate) use self::sys::{MOST_RECEIVE_BUFFERS, RECEIVE_BUFFER_BYTES};
 pub use self::unavailable::Unavailable;
-use crate::prefetch::{Companion, prefetch};
 use crate::ready_queue::ReadyQueue;
 use crate::return_stack;
 use crate::rough_clock::RoughClock;
@@ -99,6 +98,8 @@ pub struct IoUring {
     /// on filling what it is given back.
     withheld: Vec<(u32, Filled)>,
     gathering_since: Option<Moment>,
+    /// More buffers were provided in this turn.
+    has_more_buffers: bool,
     clock: RoughClock,
 }
 
@@ -146,6 +147,7 @@ impl IoUring {
             received: Received::Nothing,
             withheld: Vec::new(),
             gathering_since: None,
+            has_more_buffers: false,
             clock: RoughClock::new(),
         })
     }
@@ -274,13 +276,6 @@ impl IoUring {
             && event.count().is_ok_and(|count| count > 0)
     }
 
-    /// Has the source of the next event fetched while this one is looked at.
-    fn prefetch_next(&self) {
-        if let Some(Event { operation: Operation::Receive { slot, .. }, .. }) = self.events.front() {
-            prefetch(&self.sources[*slot as usize]);
-        }
-    }
-
     /// Tells of the next bytes that were gathered.
     #[inline]
     fn tell(&mut self) -> Option<Completion> {
@@ -329,8 +324,14 @@ impl IoUring {
                 source.is_finished = true;
                 Some(Came::Ended)
             }
-            // Out of buffers, cancelled by us or with the thread that had armed it, or just interrupted: it is armed anew.
-            Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => None,
+            Err(Errno::NOBUFS) => {
+                if !std::mem::replace(&mut self.has_more_buffers, true) {
+                    self.ring.provide_more();
+                }
+                None
+            }
+            // Cancelled by us or with the thread that had armed it, or just interrupted: it is armed anew.
+            Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => None,
             Err(error) => {
                 source.is_finished = true;
                 Some(Came::Broken(error))
@@ -341,12 +342,11 @@ impl IoUring {
     fn deliver_or_hold(&mut self, slot: u32, came: Came) -> Option<Completion> {
         let Self { sources, ring, withheld, epoch, ahead, .. } = self;
         let source = sources[slot as usize].as_mut()?;
-        if source.receiving && source.held.is_empty() {
+        if source.receiving && !source.holds_something() {
             let token = source.token;
             return match came {
                 Came::Bytes(filled) => {
                     source.gathered = ahead.gathering();
-                    source.companion.prefetch();
                     ahead.add(token, filled);
                     None
                 }
@@ -354,7 +354,7 @@ impl IoUring {
                 Came::Broken(error) => Some(Completion::Broken(token, error.into())),
             };
         }
-        source.held.push_back(match came {
+        let held = match came {
             Came::Bytes(filled) => {
                 let bytes = ring.bytes(&filled).to_vec();
                 // What another thread has armed may take long to end, or for ever.
@@ -367,7 +367,8 @@ impl IoUring {
             }
             Came::Ended => Held::Ended,
             Came::Broken(error) => Held::Broken(error.into()),
-        });
+        };
+        source.hold(held);
         if let Some(epoch) = source.armed
             && !source.is_cancelled
         {
@@ -391,8 +392,8 @@ impl IoUring {
             return None;
         }
         let token = source.token;
-        let held = source.held.pop_front()?;
-        if source.held.is_empty() {
+        let held = source.take_held()?;
+        if !source.holds_something() {
             self.arm(slot);
         } else {
             source.is_queued = true;
@@ -417,11 +418,17 @@ impl IoUring {
         ring.send(source.fd(), slot, outgoing);
     }
 
-    /// Waits until the connection takes more, for what `sending` says.
-    fn await_room(&mut self, slot: u32, sending: Sending) {
+    /// Keeps what is to be sent until the connection takes more.
+    fn block(&mut self, slot: u32, outgoing: Outgoing) {
+        let Some(source) = self.source_in(slot) else { return };
+        source.block(outgoing);
+        self.await_room(slot);
+    }
+
+    /// Has the kernel tell when the connection takes more.
+    fn await_room(&mut self, slot: u32) {
         let Self { sources, ring, .. } = self;
         let Some(source) = &mut sources[slot as usize] else { return };
-        source.sending = sending;
         source.operations += 1;
         ring.await_writable(source.fd(), slot);
     }
@@ -429,16 +436,17 @@ impl IoUring {
     /// The connection takes more, or was thought to by a thread that drove the ring before.
     fn room(&mut self, slot: u32) -> Option<Completion> {
         let source = self.source_in(slot)?;
-        match std::mem::replace(&mut source.sending, Sending::Nothing) {
-            Sending::Blocked(outgoing) => {
+        match source.sending {
+            Sending::Blocked => {
+                let outgoing = source.unblock();
                 self.submit_send(slot, outgoing);
                 None
             }
-            Sending::Awaited => Some(Completion::Writable(source.token)),
-            other => {
-                source.sending = other;
-                None
+            Sending::Awaited => {
+                source.sending = Sending::Nothing;
+                Some(Completion::Writable(source.token))
             }
+            Sending::Nothing | Sending::Submitted => None,
         }
     }
 
@@ -457,7 +465,7 @@ impl IoUring {
         }
         match result {
             Err(Errno::AGAIN) => {
-                self.await_room(slot, Sending::Blocked(outgoing));
+                self.block(slot, outgoing);
                 None
             }
             Err(Errno::INTR | Errno::CANCELED) => {
@@ -596,7 +604,7 @@ impl Driver for IoUring {
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         let Some((slot, source)) = self.source(token) else { return };
         source.receiving = receiving;
-        if receiving && !source.held.is_empty() && !source.is_queued {
+        if receiving && source.holds_something() && !source.is_queued {
             source.is_queued = true;
             self.ready.put_behind(slot);
         }
@@ -612,12 +620,12 @@ impl Driver for IoUring {
         let Some((slot, source)) = self.source(token) else {
             return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
-        let socket = Arc::clone(&source.socket);
+        let socket = Arc::clone(source.socket.handle());
         if self.events.is_empty() && self.ahead.is_empty() && self.ring.queued_sends() == 0 {
             // Nothing follows with which it could be gathered: it goes at once.
             return match outgoing.send_some(&*socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.await_room(slot, Sending::Blocked(std::mem::take(outgoing)));
+                    self.block(slot, std::mem::take(outgoing));
                     Submitted::Pending
                 }
                 result => Submitted::Done(result),
@@ -647,15 +655,16 @@ impl Driver for IoUring {
     }
 
     fn await_writable(&mut self, token: Token) {
-        if let Some(slot) = self.slot_of(token) {
-            self.await_room(slot, Sending::Awaited);
+        if let Some((slot, source)) = self.source(token) {
+            source.sending = Sending::Awaited;
+            self.await_room(slot);
         }
     }
 
     fn shutdown_send(&mut self, token: Token) {
         if let Some((_, source)) = self.source(token) {
-            let socket = Arc::clone(&source.socket);
-            if matches!(source.sending, Sending::Submitted) {
+            let socket = Arc::clone(source.socket.handle());
+            if source.sending == Sending::Submitted {
                 self.submit();
             }
             let _ = net::shutdown(&socket.0, Shutdown::Write);
@@ -668,14 +677,11 @@ impl Driver for IoUring {
         }
         let Some((slot, source)) = self.source(token) else { return };
         source.is_detached = true;
-        source.held.clear();
-        if source.waits_for_room() {
-            source.sending = Sending::Nothing;
-        }
+        source.forget_waiting();
         let is_over = source.operations == 0;
         // What goes on ends by it, and the peer learns of the end though the socket is still held.
-        if !is_over || Arc::strong_count(&source.socket) > 1 {
-            source.socket.shutdown();
+        if !is_over || Arc::strong_count(source.socket.handle()) > 1 {
+            source.socket.handle().shutdown();
         }
         self.slots[token.index as usize] = None;
         if is_over {
@@ -686,7 +692,7 @@ impl Driver for IoUring {
 
     fn socket(&self, token: Token) -> Option<Arc<dyn Socket>> {
         let source = self.sources[self.slot_of(token)? as usize].as_ref()?;
-        Some(Arc::clone(&source.socket) as Arc<dyn Socket>)
+        Some(Arc::clone(source.socket.handle()) as Arc<dyn Socket>)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -698,6 +704,7 @@ impl Driver for IoUring {
         let is_busy = self.has_ready() || self.to_rearm.is_some();
         self.ready.begin_turn();
         self.accepts_left = ACCEPTS_A_TURN;
+        self.has_more_buffers = false;
         self.gathering_since = None;
         let result = self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events);
         return_stack::refill();
@@ -717,7 +724,6 @@ impl Driver for IoUring {
             && (self.ahead.is_empty() || self.joins(event))
             && let Some(event) = self.events.pop_front()
         {
-            self.prefetch_next();
             if let Some(completion) = self.look_at(event) {
                 return Some(completion);
             }
@@ -727,12 +733,6 @@ impl Driver for IoUring {
 
     fn received_ahead(&self) -> &[Token] {
         self.ahead.untold()
-    }
-
-    fn set_companion(&mut self, token: Token, companion: Companion) {
-        if let Some((_, source)) = self.source(token) {
-            source.companion = companion;
-        }
     }
 
     fn received(&self) -> &[u8] {

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use super::sys::Filled;
 use crate::{Token, arrivals};
 
+/// Connections of which bytes are gathered: as many as answers that are sent together.
+pub(super) const MOST: usize = 64;
+
 /// Bytes of several connections, each in a buffer of the ring. They are gathered before the first is told of, and no more are until all
 /// have been.
 #[derive(Debug, Default)]
@@ -42,7 +45,7 @@ impl Ahead {
 
     /// Whether something is to be told before more is gathered.
     pub(super) fn are_enough(&self) -> bool {
-        self.tokens.len() >= arrivals::MOST || self.bytes >= arrivals::ENOUGH_BYTES
+        self.tokens.len() >= MOST || self.bytes >= arrivals::ENOUGH_BYTES
     }
 
     pub(super) fn is_empty(&self) -> bool {

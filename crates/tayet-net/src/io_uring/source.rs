@@ -8,33 +8,45 @@ use rustix::fd::{AsFd, BorrowedFd};
 
 use super::ahead::Gathering;
 use super::operation::Epoch;
-use crate::{Companion, Outgoing, TcpSocket, Token};
+use crate::near_socket::NearSocket;
+use crate::{Outgoing, TcpSocket, Token};
 
 /// A connection, from its attaching until its last operation has ended.
+// On a cache line of its own: each is looked at for every request, and there may be a hundred thousand.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Source {
+    pub(super) socket: NearSocket,
     pub(super) token: Token,
-    pub(super) socket: Arc<TcpSocket>,
+    /// Who armed the receiving that goes on.
+    pub(super) armed: Option<Epoch>,
+    /// Operations that have not ended, those included that the kernel has not been told of.
+    pub(super) operations: u32,
+    /// When it was received from ahead.
+    pub(super) gathered: Gathering,
     /// Let go by the loop; only its operations still have an end to come.
     pub(super) is_detached: bool,
     pub(super) receiving: bool,
     /// An end or an error has come; nothing is received any more.
     pub(super) is_finished: bool,
-    /// Who armed the receiving that goes on.
-    pub(super) armed: Option<Epoch>,
     /// The receiving that goes on is about to be cancelled.
     pub(super) is_cancelled: bool,
-    /// When it was received from ahead.
-    pub(super) gathered: Gathering,
-    pub(super) companion: Companion,
-    /// What came while receiving was paused, in order. As the pause ends the receiving at the first of it, there is at most
-    /// what all buffers together hold.
-    pub(super) held: VecDeque<Held>,
     /// In the driver's queue, for what is held.
     pub(super) is_queued: bool,
     pub(super) sending: Sending,
-    /// Operations that have not ended, those included that the kernel has not been told of.
-    pub(super) operations: u32,
+    /// What few connections have.
+    waiting: Option<Box<Waiting>>,
+}
+
+const _: () = assert!(size_of::<Option<Source>>() == 64);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// What came while receiving was paused, in order. As the pause ends the receiving at the first of it, there is at most
+    /// what all buffers together hold.
+    held: VecDeque<Held>,
+    /// What is to be sent when the connection takes more.
+    blocked: Outgoing,
 }
 
 /// Something that came before its connection wanted it.
@@ -46,13 +58,13 @@ pub(super) enum Held {
 }
 
 /// Where a connection's send stands.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
     Nothing,
     /// In the ring.
     Submitted,
     /// Here, until the connection takes more.
-    Blocked(Outgoing),
+    Blocked,
     /// Others send; the loop is to be told when the connection takes more.
     Awaited,
 }
@@ -60,19 +72,18 @@ pub(super) enum Sending {
 impl Source {
     pub(super) fn new(token: Token, socket: TcpSocket) -> Self {
         Self {
+            socket: NearSocket::new(Arc::new(socket)),
             token,
-            socket: Arc::new(socket),
+            armed: None,
+            operations: 0,
+            gathered: Gathering::default(),
             is_detached: false,
             receiving: true,
             is_finished: false,
-            armed: None,
             is_cancelled: false,
-            gathered: Gathering::default(),
-            companion: Companion::default(),
-            held: VecDeque::new(),
             is_queued: false,
             sending: Sending::Nothing,
-            operations: 0,
+            waiting: None,
         }
     }
 
@@ -86,11 +97,49 @@ impl Source {
             && !self.is_finished
             && !self.is_detached
             && self.armed.is_none()
-            && self.held.is_empty()
+            && !self.holds_something()
     }
 
     /// Whether the kernel is asked when the connection takes more.
     pub(super) fn waits_for_room(&self) -> bool {
-        matches!(self.sending, Sending::Blocked(_) | Sending::Awaited)
+        matches!(self.sending, Sending::Blocked | Sending::Awaited)
+    }
+
+    pub(super) fn holds_something(&self) -> bool {
+        self.held().len() > 0
+    }
+
+    /// What came and was not wanted yet.
+    pub(super) fn held(&self) -> impl ExactSizeIterator<Item = &Held> {
+        self.waiting.as_ref().map_or_else(Default::default, |waiting| waiting.held.iter())
+    }
+
+    pub(super) fn hold(&mut self, held: Held) {
+        self.waiting.get_or_insert_default().held.push_back(held);
+    }
+
+    /// The first that was held.
+    pub(super) fn take_held(&mut self) -> Option<Held> {
+        self.waiting.as_mut()?.held.pop_front()
+    }
+
+    /// Keeps what is to be sent until the connection takes more.
+    pub(super) fn block(&mut self, outgoing: Outgoing) {
+        self.sending = Sending::Blocked;
+        self.waiting.get_or_insert_default().blocked = outgoing;
+    }
+
+    /// Gives what was kept so.
+    pub(super) fn unblock(&mut self) -> Outgoing {
+        self.sending = Sending::Nothing;
+        self.waiting.as_mut().map(|waiting| std::mem::take(&mut waiting.blocked)).unwrap_or_default()
+    }
+
+    /// Forgets what came, and what is to be sent; not what the ring has.
+    pub(super) fn forget_waiting(&mut self) {
+        self.waiting = None;
+        if self.waits_for_room() {
+            self.sending = Sending::Nothing;
+        }
     }
 }

@@ -31,8 +31,14 @@ const SUBMISSIONS: u32 = 256;
 /// Completions that the kernel can lay down before they are taken; it keeps those beyond.
 pub(super) const COMPLETIONS: u32 = 4_096;
 
-/// Buffers that the kernel may fill before one is given back; a power of two.
+/// Buffers that the kernel may fill before one is given back, to begin with.
 pub(crate) const RECEIVE_BUFFERS: u16 = 256;
+
+/// The same where these did not suffice: each time they are doubled, up to this. A power of two.
+///
+/// A connection that finds none is received from once more, which costs a tenth of a request or more. Buffers that nothing was received
+/// into take no memory, so that a loop's take as much as came at once, 64 MiB at most.
+pub(crate) const MOST_RECEIVE_BUFFERS: u16 = 4_096;
 
 /// Bytes of one such buffer.
 pub(crate) const RECEIVE_BUFFER_BYTES: usize = 16 * 1024;
@@ -118,12 +124,12 @@ impl Ring {
             return Err(Unavailable::TooOld { missing });
         }
         let buffers = Buffers::new().map_err(Unavailable::Other)?;
-        // SAFETY: the address is of live memory for RECEIVE_BUFFERS entries, which is freed only after the kernel has let
+        // SAFETY: the address is of live memory for MOST_RECEIVE_BUFFERS entries, which is freed only after the kernel has let
         // go of it (see `Drop`).
         unsafe {
             ring.submitter().register_buf_ring_with_flags(
                 buffers.ring_address(),
-                RECEIVE_BUFFERS,
+                MOST_RECEIVE_BUFFERS,
                 BUFFER_GROUP,
                 0,
             )
@@ -308,6 +314,17 @@ impl Ring {
         self.buffers.bytes(filled)
     }
 
+    /// Has the kernel fill more buffers before one is given back, if there may be more.
+    pub(super) fn provide_more(&mut self) {
+        self.buffers.extend_to(MOST_RECEIVE_BUFFERS.min(2 * self.buffers.count));
+    }
+
+    /// How many it has or may have.
+    #[cfg(test)]
+    pub(super) fn buffers_in_all(&self) -> u16 {
+        self.buffers.count
+    }
+
     /// Lets the kernel fill a buffer anew.
     #[expect(clippy::needless_pass_by_value, reason = "it is gone for who gives it back")]
     pub(super) fn give_back(&mut self, filled: Filled) {
@@ -410,7 +427,9 @@ impl Filled {
 struct Buffers {
     entries: NonNull<BufRingEntry>,
     bytes: NonNull<u8>,
-    /// Buffers provided so far; it wraps.
+    /// Buffers that are the kernel's or filled.
+    count: u16,
+    /// How often one was provided; it wraps.
     tail: u16,
     is_leaked: bool,
 }
@@ -423,13 +442,13 @@ impl Buffers {
         // SAFETY: the same. What is not written is not read, so that pages which no message reaches cost nothing.
         let bytes = NonNull::new(unsafe { alloc::alloc(Self::BYTES) }).ok_or(io::ErrorKind::OutOfMemory)?;
         let entries = entries.cast::<BufRingEntry>();
-        let mut buffers = Self { entries, bytes, tail: 0, is_leaked: false };
-        (0..RECEIVE_BUFFERS).for_each(|id| buffers.provide(id));
+        let mut buffers = Self { entries, bytes, count: 0, tail: 0, is_leaked: false };
+        buffers.extend_to(RECEIVE_BUFFERS);
         Ok(buffers)
     }
 
-    const ENTRIES: Layout = page_aligned(RECEIVE_BUFFERS as usize * size_of::<BufRingEntry>());
-    const BYTES: Layout = page_aligned(RECEIVE_BUFFERS as usize * BUFFER_STRIDE_BYTES);
+    const ENTRIES: Layout = page_aligned(MOST_RECEIVE_BUFFERS as usize * size_of::<BufRingEntry>());
+    const BYTES: Layout = page_aligned(MOST_RECEIVE_BUFFERS as usize * BUFFER_STRIDE_BYTES);
 
     fn ring_address(&self) -> u64 {
         self.entries.as_ptr() as u64
@@ -440,11 +459,17 @@ impl Buffers {
         unsafe { self.bytes.as_ptr().add(usize::from(id) * BUFFER_STRIDE_BYTES) }
     }
 
+    /// Provides more, so that there are so many.
+    fn extend_to(&mut self, count: u16) {
+        (self.count..count).for_each(|id| self.provide(id));
+        self.count = count;
+    }
+
     fn provide(&mut self, id: u16) {
         let address = self.address_of(id) as u64;
-        let at = usize::from(self.tail & (RECEIVE_BUFFERS - 1));
+        let at = usize::from(self.tail & (MOST_RECEIVE_BUFFERS - 1));
         // SAFETY: within the allocation, as the tail is masked. The kernel reads entries only up to the tail that it was
-        // told, and this one lies behind it: there are as many entries as buffers.
+        // told, and this one lies behind it: there are no fewer entries than buffers.
         let entry = unsafe { &mut *self.entries.as_ptr().add(at) };
         entry.set_addr(address);
         entry.set_len(RECEIVE_BUFFER_BYTES as u32);

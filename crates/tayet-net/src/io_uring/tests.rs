@@ -4,9 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc;
 
-use super::sys::{COMPLETIONS, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
+use super::sys::{COMPLETIONS, MOST_RECEIVE_BUFFERS, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 use super::*;
-use crate::arrivals;
 use crate::driver_tests::{
     OTHER, PATIENCE, SILENCE, Subject, TOKEN, assert_received, assert_silent, connect, connected, fill,
     listening, next, pattern, receive_to_end, send_in_pieces,
@@ -64,25 +63,32 @@ fn read_exactly(mut client: &TcpStream, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn connections_that_find_no_buffer_get_one_later() {
+fn connections_that_find_no_buffer_get_one_later_and_there_are_more_from_then_on() {
     with_io_uring(|| {
         let (mut driver, mut clients) = crowd(usize::from(RECEIVE_BUFFERS) + 50);
-        for (index, client) in clients.iter_mut().enumerate() {
-            client.write_all(&index.to_be_bytes()).unwrap();
-        }
-        driver.wait(Some(PATIENCE)).unwrap();
-        assert!(ran_out(&driver));
-        let mut left = clients.len();
-        while left > 0 {
-            match next(&mut driver) {
-                Completion::Received(Token { index, .. }, _) => {
-                    assert_eq!(driver.received(), (index as usize).to_be_bytes());
-                }
-                other => panic!("{other:?}"),
+        for runs_out in [true, false] {
+            for (index, client) in clients.iter_mut().enumerate() {
+                client.write_all(&index.to_be_bytes()).unwrap();
             }
-            left -= 1;
+            wait_for_events(&mut driver, clients.len());
+            assert_eq!(ran_out(&driver), runs_out);
+            for _ in 0..clients.len() {
+                let Completion::Received(Token { index, .. }, _) = next(&mut driver) else {
+                    panic!("bytes were expected")
+                };
+                assert_eq!(driver.received(), (index as usize).to_be_bytes());
+            }
+            assert_silent(&mut driver);
         }
-        assert_silent(&mut driver);
+    });
+}
+
+#[test]
+fn the_buffers_become_no_more_than_they_may() {
+    with_io_uring(|| {
+        let mut ring = Ring::open().unwrap();
+        (0..20).for_each(|_| ring.provide_more());
+        assert_eq!(ring.buffers_in_all(), MOST_RECEIVE_BUFFERS);
     });
 }
 
@@ -115,7 +121,7 @@ fn a_stream_for_which_the_buffers_run_out_goes_on_in_order() {
 #[test]
 fn several_that_are_ready_are_gathered_before_the_first_is_told_of() {
     with_io_uring(|| {
-        let (mut driver, mut clients) = crowd(arrivals::MOST + 2);
+        let (mut driver, mut clients) = crowd(ahead::MOST + 2);
         assert!(driver.received_ahead().is_empty());
         clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
         wait_for_events(&mut driver, clients.len());
@@ -125,7 +131,7 @@ fn several_that_are_ready_are_gathered_before_the_first_is_told_of() {
             assert_eq!(driver.received(), b"abc");
             assert!(expected.is_none_or(|expected| expected == token));
             expected = driver.received_ahead().first().copied();
-            let gathered = if told <= arrivals::MOST { arrivals::MOST } else { clients.len() };
+            let gathered = if told <= ahead::MOST { ahead::MOST } else { clients.len() };
             assert_eq!(driver.received_ahead().len(), gathered - told);
         }
         assert_silent(&mut driver);
@@ -157,7 +163,7 @@ fn what_was_gathered_is_told_though_its_connection_is_paused_and_given_back_with
     with_io_uring(|| {
         let (mut driver, address) = listening::<IoUring>();
         // More often than there are buffers.
-        for generation in 0..2 * u32::from(RECEIVE_BUFFERS) {
+        for generation in 0..2 * u32::from(MOST_RECEIVE_BUFFERS) {
             let of = |index| Token { index, generation };
             let mut clients =
                 (0..3).map(|index| connect(&mut driver, address, of(index))).collect::<Vec<_>>();
@@ -336,16 +342,16 @@ fn a_paused_connection_holds_no_more_than_the_buffers_do() {
         driver.set_receiving(TOKEN, false);
         let length = 16_000_000;
         let sender = send_in_pieces(client, pattern(length), &[usize::MAX]);
-        wait_in_silence(&mut driver, |driver| !driver.sources[0].as_ref().unwrap().held.is_empty());
+        wait_in_silence(&mut driver, |driver| driver.sources[0].as_ref().unwrap().holds_something());
         for _ in 0..5 {
             assert_silent(&mut driver);
         }
-        let held = driver.sources[0].as_ref().unwrap().held.iter().map(|held| match held {
+        let held = driver.sources[0].as_ref().unwrap().held().map(|held| match held {
             Held::Bytes(bytes) => bytes.len(),
             other => panic!("{other:?}"),
         });
         let held = held.sum::<usize>();
-        assert!((1..=usize::from(RECEIVE_BUFFERS) * RECEIVE_BUFFER_BYTES).contains(&held), "{held}");
+        assert!((1..=usize::from(MOST_RECEIVE_BUFFERS) * RECEIVE_BUFFER_BYTES).contains(&held), "{held}");
         driver.set_receiving(TOKEN, true);
         assert!(receive_to_end(&mut driver, TOKEN) == pattern(length));
         sender.join().unwrap();

@@ -22,7 +22,7 @@ pub enum Unavailable {
         /// By what means.
         by: &'static str,
     },
-    /// The memory that the process may lock does not suffice (`RLIMIT_MEMLOCK`): each loop takes some 88 KiB, but of the
+    /// The memory that the process may lock does not suffice (`RLIMIT_MEMLOCK`): each loop takes some 148 KiB, but of the
     /// privileged none is asked.
     LockedMemory {
         /// How many bytes it may lock.
