@@ -1,8 +1,9 @@
 //! The driver over io_uring: the kernel is told what is wanted, and says what came of it.
 //!
 //! Receiving is armed once and goes on by itself; what is received lands in a ring of buffers that all connections of the
-//! driver share. Sends that follow each other within a turn are handed over together, with the one system call that also
-//! waits.
+//! driver share, and several connections are gathered before the first is told of (`ahead.rs`). What they are answered then goes as one
+//! batch, of which the kernel has taken what goes when the call returns. Other sends that follow each other within a turn are handed over
+//! together, with the one system call that also waits.
 //!
 //! **A ring that changes its thread.** The kernel does an operation's work on the thread that submitted it. If that thread
 //! is left behind in a handler, it is interrupted for the work, and where it cannot be (it waits for a disk), the work
