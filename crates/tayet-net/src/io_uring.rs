@@ -650,7 +650,10 @@ impl Driver for IoUring {
                 send.sent = net::send(socket, &send.bytes, SEND_FLAGS).unwrap_or(0);
             }
         } else if let Err(error) = ring.send_batch(sends, socket_of, events) {
-            tracing::warn!(%error, "io_uring takes nothing for now");
+            tracing::error!(%error, "io_uring took no answers: their connections are closed");
+            for socket in sends.iter().filter_map(|send| self.socket(send.token)) {
+                socket.shutdown();
+            }
         }
         return_stack::refill();
     }

@@ -13,14 +13,15 @@ pub(super) enum Operation {
     Writable { slot: u32 },
     /// The send with this number.
     Send { number: u32 },
-    /// The send in this place of a batch, which is over before anything else is done.
-    BatchedSend { place: u32 },
+    /// The send in this place of a batch.
+    BatchedSend { place: u32, batch: Epoch },
     /// Cancelling another: nobody waits for it.
     Cancel,
 }
 
 /// Counts the threads that have driven the ring, one behind the other. The kernel does an operation's work on the thread
-/// that submitted it, so that what an earlier one armed is armed anew. It wraps, much later than any operation lasts.
+/// that submitted it, so that what an earlier one armed is armed anew. Batches are counted by another. It wraps, much later than any
+/// operation lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u32);
 
@@ -42,7 +43,7 @@ impl Operation {
             Self::Receive { slot, epoch } => (3, epoch, slot),
             Self::Writable { slot } => (4, Epoch(0), slot),
             Self::Send { number } => (5, Epoch(0), number),
-            Self::BatchedSend { place } => (6, Epoch(0), place),
+            Self::BatchedSend { place, batch } => (6, batch, place),
         };
         kind << 56 | u64::from(epoch.0) << 32 | u64::from(number)
     }
@@ -56,7 +57,7 @@ impl Operation {
             3 => Self::Receive { slot: number, epoch },
             4 => Self::Writable { slot: number },
             5 => Self::Send { number },
-            6 => Self::BatchedSend { place: number },
+            6 => Self::BatchedSend { place: number, batch: epoch },
             _ => Self::Cancel,
         }
     }
@@ -76,7 +77,7 @@ mod tests {
                     Operation::Receive { slot: number, epoch },
                     Operation::Writable { slot: number },
                     Operation::Send { number },
-                    Operation::BatchedSend { place: number },
+                    Operation::BatchedSend { place: number, batch: epoch },
                     Operation::Cancel,
                 ] {
                     assert_eq!(Operation::from_bits(operation.to_bits()), operation);

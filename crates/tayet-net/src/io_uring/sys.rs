@@ -66,7 +66,9 @@ pub(super) struct Ring {
     queued_sends: usize,
     /// A batch that is being put together.
     batched: Vec<squeue::Entry>,
-    /// Bytes of batches that the kernel may yet look at.
+    /// The last batch's number.
+    batch: Epoch,
+    /// Bytes of batches that the kernel refused, and may yet look at.
     stranded: Vec<Vec<u8>>,
 }
 
@@ -145,6 +147,7 @@ impl Ring {
             free_sends: Vec::new(),
             queued_sends: 0,
             batched: Vec::new(),
+            batch: Epoch::default(),
             stranded: Vec::new(),
         })
     }
@@ -231,7 +234,8 @@ impl Ring {
 
     /// Sends what goes at once of each of these, by one system call, with what else is queued; and takes the events that there are.
     ///
-    /// An error is the ring's own. It keeps what it has not told the kernel of then, which its owner must take as sent.
+    /// An error is the ring's own, as when the kernel is out of memory. Some of them may be sent later then, or in part: the connections
+    /// are of no use any more.
     pub(super) fn send_batch<'a>(
         &mut self,
         batch: &mut [BatchedSend],
@@ -239,10 +243,12 @@ impl Ring {
         events: &mut VecDeque<Event>,
     ) -> io::Result<()> {
         self.batched.clear();
+        self.batch = self.batch.next();
         for (place, send) in (0..).zip(batch.iter_mut()) {
             let Some(socket) = socket_of(send.token) else { continue };
             let bytes = &send.bytes[..send.bytes.len().min(MAX_SEND_BYTES)];
-            self.batched.push(batched_send(socket, bytes, place));
+            let operation = Operation::BatchedSend { place, batch: self.batch };
+            self.batched.push(batched_send(socket, bytes, operation));
             // Unless an event tells otherwise.
             send.sent = bytes.len();
         }
@@ -252,7 +258,7 @@ impl Ring {
             let result = self.ring.submit();
             let before = events.len();
             self.take_events(events);
-            note_failures(events, before, batch);
+            note_failures(events, before, self.batch, batch);
             if self.has_told_all() {
                 return Ok(());
             }
@@ -375,22 +381,24 @@ impl Send {
 }
 
 /// Sends all that goes at once. There is an event for it only where that is not all.
-fn batched_send(socket: BorrowedFd<'_>, bytes: &[u8], place: u32) -> squeue::Entry {
+fn batched_send(socket: BorrowedFd<'_>, bytes: &[u8], operation: Operation) -> squeue::Entry {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
     let fd = Fd(socket.as_raw_fd());
     let send = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32).flags(flags).build();
-    send.flags(squeue::Flags::SKIP_SUCCESS).user_data(Operation::BatchedSend { place }.to_bits())
+    send.flags(squeue::Flags::SKIP_SUCCESS).user_data(operation.to_bits())
 }
 
-/// Takes those of the events from this one on that are about a batch, and notes how little was sent.
-fn note_failures(events: &mut VecDeque<Event>, from: usize, batch: &mut [BatchedSend]) {
+/// Takes those of the events from this one on that are about a batch, and notes how little of this one was sent.
+fn note_failures(events: &mut VecDeque<Event>, from: usize, number: Epoch, sends: &mut [BatchedSend]) {
     let is_about_it = |event: &Event| matches!(event.operation, Operation::BatchedSend { .. });
     if !events.range(from..).any(is_about_it) {
         return;
     }
     for event in events.range(from..) {
-        if let Operation::BatchedSend { place } = event.operation {
-            batch[place as usize].sent = event.count().unwrap_or(0);
+        if let Operation::BatchedSend { place, batch } = event.operation
+            && batch == number
+        {
+            sends[place as usize].sent = event.count().unwrap_or(0);
         }
     }
     events.retain(|event| !is_about_it(event));
