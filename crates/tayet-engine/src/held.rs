@@ -6,8 +6,8 @@
 //! has waited: so an answer waits only while others are being made, and no longer than a call beyond [`MAX_HELD_NS`];
 //! four calls of a quick route that has just turned slow, since between those the clock is not read (`call_clock.rs`).
 //!
-//! An answer that is made faster than that waits while requests are at hand that the driver has received ahead, some 16 at most: a
-//! system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
+//! An answer that is made faster than that waits while requests are at hand that the driver has received ahead, 16 at most by epoll
+//! and 64 by io_uring: a system call drives the code that reads, calls and answers out of the processor's caches, so that in between two of them it
 //! takes more than twice the time. Those requests are answered first, and then all of them are sent. A call of a route that was not so
 //! fast when it last ran on this loop comes behind what is held: it may take its time, and nothing else is to wait for it.
 //!

@@ -58,10 +58,8 @@ pub trait Driver: Send {
 
     /// Sends what goes at once of each of these, on connections without a send under way, one behind the other with little code in
     /// between; [`BatchedSend::sent`] says how much that was. For the rest [`Driver::send`] is the way, which says too why nothing
-    /// more went. As it is here it sends nothing: for a driver that gathers what is sent.
-    fn send_batch(&mut self, sends: &mut [BatchedSend]) {
-        let _ = sends;
-    }
+    /// more went.
+    fn send_batch(&mut self, sends: &mut [BatchedSend]);
 
     /// Says so once, by a [`Completion::Writable`], when something can be sent again or sending would fail; at once, if that is so
     /// already, and now and then too early. It counts as a send under way: for those who send by [`Driver::socket`] and found
@@ -99,9 +97,7 @@ pub trait Driver: Send {
 
     /// Whom the next completions concern, in order, as far as these tell of bytes that have been received already: of other
     /// connections than the last told of, each once.
-    fn received_ahead(&self) -> &[Token] {
-        &[]
-    }
+    fn received_ahead(&self) -> &[Token];
 
     /// Wakes this driver from other threads.
     fn waker(&self) -> Waker;

@@ -43,7 +43,7 @@ impl fmt::Display for IoChoice {
         match self {
             Self::Asked(io) => write!(f, "{io} drives the sockets, as asked for"),
             Self::Evidence => f.write_str(
-                "epoll drives the sockets: io_uring is to be had, but takes no less CPU as far as measured",
+                "epoll drives the sockets: io_uring is to be had, but serves no better on the whole, as far as measured",
             ),
             Self::Refused(unavailable) => write!(f, "epoll drives the sockets: {unavailable}"),
             Self::Filtered => f.write_str(

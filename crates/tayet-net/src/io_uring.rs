@@ -48,7 +48,6 @@ use self::sys::{Event, Filled, Ring};
 pub(crate) use self::sys::{MOST_RECEIVE_BUFFERS, RECEIVE_BUFFER_BYTES};
 pub use self::unavailable::Unavailable;
 use crate::ready_queue::ReadyQueue;
-use crate::return_stack;
 use crate::rough_clock::RoughClock;
 use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
@@ -655,7 +654,6 @@ impl Driver for IoUring {
                 socket.shutdown();
             }
         }
-        return_stack::refill();
     }
 
     fn await_writable(&mut self, token: Token) {
@@ -710,9 +708,7 @@ impl Driver for IoUring {
         self.accepts_left = ACCEPTS_A_TURN;
         self.has_more_buffers = false;
         self.gathering_since = None;
-        let result = self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events);
-        return_stack::refill();
-        result
+        self.ring.enter(if is_busy { Some(Duration::ZERO) } else { timeout }, &mut self.events)
     }
 
     fn next(&mut self) -> Option<Completion> {

@@ -44,7 +44,7 @@ pub enum Event {
 }
 
 /// What an operation is, in the word that the kernel gives back, beside the descriptor.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Kind {
     Accept = 0,
     Receive = 1,
