@@ -60,10 +60,10 @@ impl Loop {
     /// The driver's next completion. Answers that wait for requests at hand are sent before it if there are none left.
     #[inline]
     pub(crate) fn next_completion(&mut self) -> Option<Completion> {
-        if !self.driver.received_ahead().is_empty() {
-            let completion = self.driver.next();
-            self.held.is_followed = !self.driver.received_ahead().is_empty();
-            return completion;
+        let ahead = self.driver.received_ahead().len();
+        if ahead > 0 {
+            self.held.is_followed = ahead > 1;
+            return self.driver.next();
         }
         if self.held.has_fast {
             self.send_held();

@@ -33,7 +33,7 @@ pub enum IoDriver {
     Auto,
     /// Epoll, which every kernel has.
     Epoll,
-    /// Io_uring, which needs Linux 6.0 and is forbidden in many containers.
+    /// Io_uring, which needs Linux 6.1 and is forbidden in many containers.
     IoUring,
 }
 

@@ -5,16 +5,8 @@
 //! batch, of which the kernel has taken what goes when the call returns. Other sends that follow each other within a turn are handed over
 //! together, with the one system call that also waits.
 //!
-//! **A ring that changes its thread.** The kernel does an operation's work on the thread that submitted it. If that thread
-//! is left behind in a handler, it is interrupted for the work, and where it cannot be (it waits for a disk), the work
-//! waits, too. So when another thread drives the ring, all that goes on by itself is armed anew by it ([`Epoch`]), some
-//! connections a turn, and what the earlier one had armed is cancelled. For a while a connection may be received from
-//! twice; the kernel receives and reports under one lock, so that the order is kept. A send never waits in the kernel: it
-//! is tried, and if there is no room, room is waited for, which may be done twice without harm. Listeners are watched and
-//! not accepted from by the ring: of those who accept, the kernel wakes but one, and that might be the one who is stuck.
-//! All of this is why the ring is set up without `SINGLE_ISSUER` and `DEFER_TASKRUN`. Where the thread never changes they
-//! could be had; in the model `Inline` they made no difference beyond noise (of the CPU a request, 0.92 and 1.14 at 64 and 512
-//! connections in one run, 0.97 and 0.90 in another).
+//! A send never waits in the kernel: it is tried, and if there is no room, room is waited for. A loop that changes its thread changes its
+//! ring, too (`takeover.rs`).
 //!
 //! **What is left out**, since it saved nothing when it was tried (docs/performance.md): fixed files (workers write to the same
 //! sockets, so that a descriptor is needed besides), sending without a copy (over the loopback interface the kernel copies all
@@ -27,6 +19,7 @@ mod operation;
 mod source;
 mod surroundings;
 mod sys;
+mod takeover;
 mod unavailable;
 
 use std::collections::VecDeque;
@@ -46,24 +39,25 @@ pub(crate) use self::surroundings::Surroundings;
 use self::sys::{Event, Filled, Ring};
 #[cfg(test)]
 pub(crate) use self::sys::{MOST_RECEIVE_BUFFERS, RECEIVE_BUFFER_BYTES};
+use self::takeover::RING_RETRY;
 pub use self::unavailable::Unavailable;
 use crate::ready_queue::ReadyQueue;
 use crate::rough_clock::RoughClock;
 use crate::socket::SEND_FLAGS;
 use crate::waker::EventFd;
 use crate::{
-    AcceptError, BatchedSend, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted, TcpSocket,
-    Token, Waker,
+    AcceptError, BatchedSend, Companion, Completion, Driver, Listener, Moment, Outgoing, Socket, Submitted,
+    TcpSocket, Token, Waker, prefetch,
 };
-
-/// Connections that are armed anew in one turn, when another thread drives the ring.
-const REARMS_A_TURN: usize = 128;
 
 /// Connections accepted before others get their turn.
 const ACCEPTS_A_TURN: usize = 64;
 
 /// Sends that are gathered before the kernel is told of them.
 const GATHERED_SENDS: usize = 64;
+
+/// Whose connection is fetched into the processor's caches while an event is looked at: the one so many behind it.
+const PREFETCHED_EVENT: usize = 8;
 
 /// Longest that a send is kept back while others are gathered, in microseconds, looked at when one follows. (What a long
 /// handler then keeps waiting goes when its loop is taken.)
@@ -75,11 +69,13 @@ const GATHERING_US: u64 = 50;
 pub struct IoUring {
     ring: Ring,
     wake: Arc<EventFd>,
-    /// Who drives the ring, once somebody does.
+    /// Whose the ring is, once somebody drives.
     thread: Option<ThreadId>,
+    /// Another was to be had for a thread, and is not yet.
+    lacks_ring: bool,
     epoch: Epoch,
-    /// The first of `sources` that the thread which drives the ring now has not looked at, while there are any.
-    to_rearm: Option<usize>,
+    /// What the ring before it did for the connections is not armed in this one.
+    is_to_rearm: bool,
     listeners: Vec<Registered>,
     accepting: bool,
     /// Connections that may still be accepted before the kernel is asked again.
@@ -122,7 +118,7 @@ impl IoUring {
     ///
     /// # Errors
     ///
-    /// When the kernel gives no ring, or one that lacks what this needs (Linux 6.0).
+    /// When the kernel gives no ring, or one that lacks what this needs (Linux 6.1).
     pub fn new() -> Result<Self, Unavailable> {
         let mut ring = Ring::open()?;
         let wake = Arc::new(EventFd::new().map_err(Unavailable::Other)?);
@@ -132,8 +128,9 @@ impl IoUring {
             ring,
             wake,
             thread: None,
+            lacks_ring: false,
             epoch,
-            to_rearm: None,
+            is_to_rearm: false,
             listeners: Vec::new(),
             accepting: true,
             accepts_left: 0,
@@ -167,56 +164,18 @@ impl IoUring {
         self.sources[slot as usize].as_mut()
     }
 
-    /// Notes who drives the ring; if that is another than before, all that goes on by itself is to be armed anew.
-    fn note_thread(&mut self) {
-        let thread = thread::current().id();
-        if self.thread.replace(thread).is_none_or(|earlier| earlier == thread) {
-            return;
-        }
-        self.ring.cancel(Operation::Wake(self.epoch));
-        self.cancel_listeners();
-        self.epoch = self.epoch.next();
-        self.give_back_withheld(|_| true);
-        self.ring.watch(self.wake.fd().as_fd(), Operation::Wake(self.epoch));
-        (0..self.listeners.len() as u32).for_each(|position| self.watch_listener(position));
-        self.to_rearm = Some(0);
-    }
-
-    /// Arms some of the connections anew.
-    fn rearm_some(&mut self) {
-        let Some(first) = self.to_rearm else { return };
-        let end = self.sources.len().min(first + REARMS_A_TURN);
-        for slot in first..end {
-            self.rearm(slot as u32);
-        }
-        self.to_rearm = (end < self.sources.len()).then_some(end);
-    }
-
-    fn rearm(&mut self, slot: u32) {
-        let epoch = self.epoch;
-        let Self { sources, ring, .. } = self;
-        let Some(source) = &mut sources[slot as usize] else { return };
-        if let Some(earlier) = source.armed.take_if(|armed| *armed != epoch) {
-            ring.cancel(Operation::Receive { slot, epoch: earlier });
-            source.is_cancelled = false;
-        }
-        if source.waits_for_room() && !source.is_detached {
-            source.operations += 1;
-            ring.await_writable(source.fd(), slot);
-        }
-        self.arm(slot);
-    }
-
     /// Receives from a connection by itself, if it wants that and is not being received from.
     fn arm(&mut self, slot: u32) {
-        let epoch = self.epoch;
+        if self.is_to_rearm {
+            return;
+        }
         let Self { sources, ring, .. } = self;
         let Some(source) = &mut sources[slot as usize] else { return };
         if source.wants_receiving() {
-            source.armed = Some(epoch);
+            source.is_armed = true;
             source.is_cancelled = false;
             source.operations += 1;
-            ring.receive(source.fd(), slot, epoch);
+            ring.receive(source.fd(), slot);
         }
     }
 
@@ -234,11 +193,11 @@ impl IoUring {
     }
 
     /// Looks at what the kernel told. Bytes for who wants them are told of later, with others; anything else at once.
-    #[inline]
+    #[inline(never)]
     fn look_at(&mut self, event: Event) -> Option<Completion> {
         let more = event.more();
         match event.operation {
-            Operation::Receive { slot, epoch } => self.receive(slot, epoch, event.filled(), more),
+            Operation::Receive { slot } => self.receive(slot, event.filled(), more),
             Operation::Send { number } => {
                 let (slot, outgoing) = self.ring.take_send(number);
                 self.finish_send(slot, outgoing, event.count())
@@ -267,13 +226,33 @@ impl IoUring {
         }
     }
 
-    /// Whether this can be told of behind what is gathered. An end, for one, is told of at once, and must not be before the bytes.
-    fn joins(&self, event: &Event) -> bool {
-        let Operation::Receive { slot, .. } = event.operation else { return false };
-        let Some(source) = &self.sources[slot as usize] else { return false };
-        !self.ahead.are_enough()
-            && source.gathered != self.ahead.gathering()
-            && event.count().is_ok_and(|count| count > 0)
+    /// Has the processor fetch the connection that an event is about which is soon to be looked at.
+    #[inline]
+    fn prefetch_source(&self) {
+        if let Some(upcoming) = self.events.get(PREFETCHED_EVENT)
+            && let Operation::Receive { slot } = upcoming.operation
+        {
+            prefetch(&self.sources[slot as usize]);
+        }
+    }
+
+    /// Puts bytes for who wants them to those that are gathered; or says that this is something else.
+    #[inline]
+    fn gather(&mut self, event: &Event) -> bool {
+        let Self { sources, ahead, .. } = self;
+        if let Operation::Receive { slot } = event.operation
+            && let Some(source) = &mut sources[slot as usize]
+            && source.takes_bytes()
+            && source.gathered != ahead.gathering()
+            && !ahead.are_enough()
+            && let Some(filled) = event.filled_further()
+        {
+            source.gathered = ahead.gathering();
+            source.companion.prefetch();
+            ahead.add(source.token, filled);
+            return true;
+        }
+        false
     }
 
     /// Tells of the next bytes that were gathered.
@@ -288,16 +267,13 @@ impl IoUring {
     fn receive(
         &mut self,
         slot: u32,
-        epoch: Epoch,
         result: Result<Option<Filled>, Errno>,
         more: bool,
     ) -> Option<Completion> {
         let came = self.sort(slot, result);
         if !more {
-            if let Some(source) = self.source_in(slot)
-                && source.armed == Some(epoch)
-            {
-                source.armed = None;
+            if let Some(source) = self.source_in(slot) {
+                source.is_armed = false;
             }
             self.give_back_withheld(|holder| holder == slot);
             self.end_operation(slot);
@@ -330,7 +306,7 @@ impl IoUring {
                 }
                 None
             }
-            // Cancelled by us or with the thread that had armed it, or just interrupted: it is armed anew.
+            // Cancelled by us, or as the thread that had armed it has ended, or just interrupted: it is armed anew.
             Err(Errno::CANCELED | Errno::INTR | Errno::AGAIN) => None,
             Err(error) => {
                 source.is_finished = true;
@@ -340,7 +316,8 @@ impl IoUring {
     }
 
     fn deliver_or_hold(&mut self, slot: u32, came: Came) -> Option<Completion> {
-        let Self { sources, ring, withheld, epoch, ahead, .. } = self;
+        let goes_on = !self.is_to_rearm;
+        let Self { sources, ring, withheld, ahead, .. } = self;
         let source = sources[slot as usize].as_mut()?;
         if source.receiving && !source.holds_something() {
             let token = source.token;
@@ -357,8 +334,7 @@ impl IoUring {
         let held = match came {
             Came::Bytes(filled) => {
                 let bytes = ring.bytes(&filled).to_vec();
-                // What another thread has armed may take long to end, or for ever.
-                if source.armed == Some(*epoch) {
+                if source.is_armed && goes_on {
                     withheld.push((slot, filled));
                 } else {
                     ring.give_back(filled);
@@ -369,11 +345,9 @@ impl IoUring {
             Came::Broken(error) => Held::Broken(error.into()),
         };
         source.hold(held);
-        if let Some(epoch) = source.armed
-            && !source.is_cancelled
-        {
+        if source.is_armed && goes_on && !source.is_cancelled {
             source.is_cancelled = true;
-            ring.cancel(Operation::Receive { slot, epoch });
+            ring.cancel(Operation::Receive { slot });
         }
         None
     }
@@ -427,13 +401,16 @@ impl IoUring {
 
     /// Has the kernel tell when the connection takes more.
     fn await_room(&mut self, slot: u32) {
+        if self.is_to_rearm {
+            return;
+        }
         let Self { sources, ring, .. } = self;
         let Some(source) = &mut sources[slot as usize] else { return };
         source.operations += 1;
         ring.await_writable(source.fd(), slot);
     }
 
-    /// The connection takes more, or was thought to by a thread that drove the ring before.
+    /// The connection takes more.
     fn room(&mut self, slot: u32) -> Option<Completion> {
         let source = self.source_in(slot)?;
         match source.sending {
@@ -484,7 +461,11 @@ impl IoUring {
     fn end_operation(&mut self, slot: u32) {
         let Some(source) = self.source_in(slot) else { return };
         source.operations -= 1;
-        if source.is_detached && source.operations == 0 {
+        self.close_if_over(slot);
+    }
+
+    fn close_if_over(&mut self, slot: u32) {
+        if self.source_in(slot).is_some_and(|source| source.is_detached && source.operations == 0) {
             self.sources[slot as usize] = None;
             self.free_slots.push(slot);
         }
@@ -542,9 +523,11 @@ impl IoUring {
     }
 
     fn submit(&mut self) {
-        self.note_thread();
         self.gathering_since = None;
-        if let Err(error) = self.ring.submit() {
+        if !self.drive_here() {
+            return;
+        }
+        if let Err(error) = self.ring.enter(Some(Duration::ZERO), &mut self.events) {
             tracing::warn!(%error, "io_uring takes nothing for now");
         }
     }
@@ -601,6 +584,12 @@ impl Driver for IoUring {
         self.accepted = Some(socket);
     }
 
+    fn set_companion(&mut self, token: Token, companion: Companion) {
+        if let Some((_, source)) = self.source(token) {
+            source.companion = companion;
+        }
+    }
+
     fn set_receiving(&mut self, token: Token, receiving: bool) {
         let Some((slot, source)) = self.source(token) else { return };
         source.receiving = receiving;
@@ -621,8 +610,9 @@ impl Driver for IoUring {
             return Submitted::Done(Err(io::ErrorKind::NotConnected.into()));
         };
         let socket = Arc::clone(source.socket.handle());
-        if self.events.is_empty() && self.ahead.is_empty() && self.ring.queued_sends() == 0 {
-            // Nothing follows with which it could be gathered: it goes at once.
+        let is_alone = self.events.is_empty() && self.ahead.is_empty() && self.ring.queued_sends() == 0;
+        if is_alone || !self.ring.is_open() {
+            // Nothing follows with which it could be gathered, or there is nothing to gather it for: it goes at once.
             return match outgoing.send_some(&*socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.block(slot, std::mem::take(outgoing));
@@ -637,16 +627,17 @@ impl Driver for IoUring {
     }
 
     fn send_batch(&mut self, sends: &mut [BatchedSend]) {
-        self.note_thread();
+        let has_ring = self.drive_here();
         let Self { ring, sources, slots, events, .. } = self;
         let socket_of = |token: Token| {
             let slot = (*slots.get(token.index as usize)?)?;
             let source = sources[slot as usize].as_ref()?;
             (source.token == token).then(|| source.fd())
         };
-        if let [send] = sends {
-            if let Some(socket) = socket_of(send.token) {
-                send.sent = net::send(socket, &send.bytes, SEND_FLAGS).unwrap_or(0);
+        if sends.len() == 1 || !has_ring {
+            for send in sends {
+                let sent = socket_of(send.token).map(|socket| net::send(socket, &send.bytes, SEND_FLAGS));
+                send.sent = sent.and_then(Result::ok).unwrap_or(0);
             }
         } else if let Err(error) = ring.send_batch(sends, socket_of, events) {
             tracing::error!(%error, "io_uring took no answers: their connections are closed");
@@ -698,12 +689,18 @@ impl Driver for IoUring {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let has_ring = self.drive_here();
         if self.ready.has_turn() || !self.events.is_empty() || !self.ahead.is_empty() {
             return Ok(());
         }
-        self.note_thread();
-        self.rearm_some();
-        let is_busy = self.has_ready() || self.to_rearm.is_some();
+        if !has_ring {
+            thread::sleep(timeout.unwrap_or(RING_RETRY).min(RING_RETRY));
+            return Ok(());
+        }
+        if self.is_to_rearm {
+            self.rearm_all();
+        }
+        let is_busy = self.has_ready();
         self.ready.begin_turn();
         self.accepts_left = ACCEPTS_A_TURN;
         self.has_more_buffers = false;
@@ -720,10 +717,16 @@ impl Driver for IoUring {
             return Some(completion);
         }
         self.ahead.begin();
-        while let Some(event) = self.events.front()
-            && (self.ahead.is_empty() || self.joins(event))
-            && let Some(event) = self.events.pop_front()
-        {
+        while let Some(event) = self.events.pop_front() {
+            self.prefetch_source();
+            if self.gather(&event) {
+                continue;
+            }
+            if event.operation.tells() && !self.ahead.is_empty() {
+                // What it tells must not be told before the bytes.
+                self.events.push_front(event);
+                break;
+            }
             if let Some(completion) = self.look_at(event) {
                 return Some(completion);
             }

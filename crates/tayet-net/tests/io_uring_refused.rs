@@ -47,7 +47,7 @@ fn a_kernel_without_a_part_is_called_too_old() {
     }
     // As Linux 5.18 answers, which does not know the flags that the ring is set up with.
     let refusal = open_where(libc::SYS_io_uring_setup, refuse(libc::EINVAL), IoDriver::IoUring).unwrap_err();
-    assert!(refusal.contains("too old: its io_uring has no cooperative task running"), "{refusal}");
+    assert!(refusal.contains("too old: its io_uring has no deferred task running"), "{refusal}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tayet_net::{Moment, Token};
 
 use crate::Response;
-use crate::answer::{Encoded, encode};
+use crate::answer::{Asked, Encoded, encode};
 use crate::body::Kind;
 use crate::connection::{AfterSend, Answer, Phase};
 use crate::download::Download;
@@ -179,8 +179,8 @@ impl Loop {
         }
         let Some(busy) = connection.busy(exchange) else { return false };
         let is_body_read = busy.stream.as_ref().is_none_or(|stream| stream.pipe.is_finished());
-        busy.asked.keep_alive &= is_body_read && self.stop_at_ms.is_none();
-        let asked = busy.asked;
+        let keep_alive = busy.asked.keep_alive && is_body_read && self.stop_at_ms.is_none();
+        let asked = Asked { keep_alive, ..busy.asked };
         let took_ns = self.now.ns_since(busy.started);
         busy.timeout_at_ms = None;
         self.shard.answered(busy.route.0, response.status(), took_ns);

@@ -57,6 +57,11 @@ impl Ahead {
         &self.tokens[self.tokens.len() - self.filled.len()..]
     }
 
+    /// Where that lies.
+    pub(super) fn filled(&self) -> impl Iterator<Item = &Filled> {
+        self.filled.iter()
+    }
+
     /// The next to tell of.
     pub(super) fn tell(&mut self) -> Option<(Token, Filled)> {
         let token = *self.untold().first()?;

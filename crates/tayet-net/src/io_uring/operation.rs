@@ -8,7 +8,7 @@ pub(super) enum Operation {
     /// Watching the listener at this position.
     Accept { position: u32, epoch: Epoch },
     /// Receiving on the connection in this slot.
-    Receive { slot: u32, epoch: Epoch },
+    Receive { slot: u32 },
     /// Waiting until the connection in this slot takes more.
     Writable { slot: u32 },
     /// The send with this number.
@@ -19,9 +19,8 @@ pub(super) enum Operation {
     Cancel,
 }
 
-/// Counts the threads that have driven the ring, one behind the other. The kernel does an operation's work on the thread
-/// that submitted it, so that what an earlier one armed is armed anew. Batches are counted by another. It wraps, much later than any
-/// operation lasts.
+/// Counts the rings that a driver has had, one behind the other: what the kernel told by an earlier one says nothing of what goes on in
+/// this one. Batches are counted by another. It wraps, much later than any operation lasts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch(u32);
 
@@ -34,13 +33,18 @@ impl Epoch {
 const EPOCH_MASK: u32 = (1 << 24) - 1;
 
 impl Operation {
+    /// Whether an end of it, or a part, may be told of.
+    pub(super) fn tells(self) -> bool {
+        matches!(self, Self::Receive { .. } | Self::Send { .. } | Self::Writable { .. })
+    }
+
     /// The kind in the upper 8 bits, the epoch in the next 24, the number in the lower 32.
     pub(super) fn to_bits(self) -> u64 {
         let (kind, epoch, number) = match self {
             Self::Cancel => (0, Epoch(0), 0),
             Self::Wake(epoch) => (1, epoch, 0),
             Self::Accept { position, epoch } => (2, epoch, position),
-            Self::Receive { slot, epoch } => (3, epoch, slot),
+            Self::Receive { slot } => (3, Epoch(0), slot),
             Self::Writable { slot } => (4, Epoch(0), slot),
             Self::Send { number } => (5, Epoch(0), number),
             Self::BatchedSend { place, batch } => (6, batch, place),
@@ -54,7 +58,7 @@ impl Operation {
         match bits >> 56 {
             1 => Self::Wake(epoch),
             2 => Self::Accept { position: number, epoch },
-            3 => Self::Receive { slot: number, epoch },
+            3 => Self::Receive { slot: number },
             4 => Self::Writable { slot: number },
             5 => Self::Send { number },
             6 => Self::BatchedSend { place: number, batch: epoch },
@@ -74,7 +78,7 @@ mod tests {
                 for operation in [
                     Operation::Wake(epoch),
                     Operation::Accept { position: number, epoch },
-                    Operation::Receive { slot: number, epoch },
+                    Operation::Receive { slot: number },
                     Operation::Writable { slot: number },
                     Operation::Send { number },
                     Operation::BatchedSend { place: number, batch: epoch },

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use rustix::fd::{AsFd, BorrowedFd};
 
 use super::ahead::Gathering;
-use super::operation::Epoch;
 use crate::near_socket::NearSocket;
-use crate::{Outgoing, TcpSocket, Token};
+use crate::{Companion, Outgoing, TcpSocket, Token};
 
 /// A connection, from its attaching until its last operation has ended.
 // On a cache line of its own: each is looked at for every request, and there may be a hundred thousand.
@@ -18,8 +17,7 @@ use crate::{Outgoing, TcpSocket, Token};
 pub(super) struct Source {
     pub(super) socket: NearSocket,
     pub(super) token: Token,
-    /// Who armed the receiving that goes on.
-    pub(super) armed: Option<Epoch>,
+    pub(super) companion: Companion,
     /// Operations that have not ended, those included that the kernel has not been told of.
     pub(super) operations: u32,
     /// When it was received from ahead.
@@ -27,6 +25,8 @@ pub(super) struct Source {
     /// Let go by the loop; only its operations still have an end to come.
     pub(super) is_detached: bool,
     pub(super) receiving: bool,
+    /// A receiving goes on.
+    pub(super) is_armed: bool,
     /// An end or an error has come; nothing is received any more.
     pub(super) is_finished: bool,
     /// The receiving that goes on is about to be cancelled.
@@ -74,11 +74,12 @@ impl Source {
         Self {
             socket: NearSocket::new(Arc::new(socket)),
             token,
-            armed: None,
+            companion: Companion::default(),
             operations: 0,
             gathered: Gathering::default(),
             is_detached: false,
             receiving: true,
+            is_armed: false,
             is_finished: false,
             is_cancelled: false,
             is_queued: false,
@@ -91,13 +92,22 @@ impl Source {
         self.socket.as_fd()
     }
 
+    /// Whether bytes that come are for its owner at once.
+    #[inline]
+    pub(super) fn takes_bytes(&self) -> bool {
+        self.receiving && !self.is_finished && !self.is_detached && !self.holds_something()
+    }
+
     /// Whether a receiving is to be armed: what is held comes first.
     pub(super) fn wants_receiving(&self) -> bool {
-        self.receiving
-            && !self.is_finished
-            && !self.is_detached
-            && self.armed.is_none()
-            && !self.holds_something()
+        self.takes_bytes() && !self.is_armed
+    }
+
+    /// Forgets what went on in a ring that is closed: all but a send, of which something is still told.
+    pub(super) fn forget_operations(&mut self) {
+        self.operations = u32::from(self.sending == Sending::Submitted);
+        self.is_armed = false;
+        self.is_cancelled = false;
     }
 
     /// Whether the kernel is asked when the connection takes more.

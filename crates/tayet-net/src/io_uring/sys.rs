@@ -3,10 +3,14 @@
 //! Here and nowhere else are pointers given to the kernel. They are to memory that the [`Ring`] owns: the buffers that it
 //! receives into, and the sends that are under way. Either comes out only by a completion, or is kept until the ring is
 //! closed.
+//!
+//! The kernel does an operation's work inside a call by which the ring is entered, and nowhere else: that is what
+//! `IORING_SETUP_DEFER_TASKRUN` says. It refuses that call to any thread but the one that the ring is of. So nothing of ours is touched
+//! while somebody else has the [`Ring`], nor once it is closed: what goes on then is cancelled.
 #![allow(unsafe_code, reason = "shares memory with the kernel; each block says why it is sound")]
 
 use std::alloc::{self, Layout};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
@@ -15,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use io_uring::types::{BufRingEntry, Fd, SubmitArgs, Timespec};
-use io_uring::{cqueue, opcode, squeue};
+use io_uring::{EnterFlags, cqueue, opcode, squeue};
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 
@@ -26,13 +30,13 @@ use super::unavailable::Unavailable;
 use crate::{BatchedSend, Outgoing, Token};
 
 /// Operations that are handed to the kernel in one go.
-const SUBMISSIONS: u32 = 256;
+pub(super) const SUBMISSIONS: u32 = 256;
 
 /// Completions that the kernel can lay down before they are taken; it keeps those beyond.
 pub(super) const COMPLETIONS: u32 = 4_096;
 
 /// Buffers that the kernel may fill before one is given back, to begin with.
-pub(crate) const RECEIVE_BUFFERS: u16 = 256;
+pub(crate) const RECEIVE_BUFFERS: u16 = 64;
 
 /// The same where these did not suffice: each time they are doubled, up to this. A power of two.
 ///
@@ -55,10 +59,13 @@ const PAGE_BYTES: usize = 4_096;
 
 /// A ring, with all memory that it shares with the kernel.
 pub(super) struct Ring {
-    ring: io_uring::IoUring,
+    // Closed before the memory is freed.
+    open: Option<io_uring::IoUring>,
     buffers: Buffers,
-    /// Operations for the kernel's next look.
+    /// Operations that the kernel has not taken.
     queued: Vec<squeue::Entry>,
+    /// So many of them, the first, lie where it looks.
+    laid_down: usize,
     /// Sends by their number; each has its place in memory as long as the ring lives.
     #[expect(clippy::vec_box, reason = "the kernel is given their addresses")]
     sends: Vec<Box<Send>>,
@@ -97,8 +104,8 @@ pub(super) struct Filled {
 }
 
 impl Ring {
-    /// A ring that no living thread has made: when a ring is closed, the kernel interrupts those that have used it, and who
-    /// only made it for another should not find a system call of its own cut short.
+    /// A ring of no thread yet. Nor has a living one made it: when a ring is closed, the kernel interrupts those that have used it, and
+    /// who only made it for another should not find a system call of its own cut short.
     pub(super) fn open() -> Result<Self, Unavailable> {
         thread::scope(|scope| {
             let opening = thread::Builder::new().spawn_scoped(scope, Self::open_here);
@@ -107,42 +114,13 @@ impl Ring {
     }
 
     fn open_here() -> Result<Self, Unavailable> {
-        let refused =
-            |what| move |error| Unavailable::from_refusal(error, what, &Surroundings::of_current_thread());
-        let ring: io_uring::IoUring = io_uring::IoUring::builder()
-            .setup_cqsize(COMPLETIONS)
-            .setup_submit_all()
-            .setup_coop_taskrun()
-            .build(SUBMISSIONS)
-            .map_err(refused("cooperative task running"))?;
-        let mut probe = io_uring::Probe::new();
-        ring.submitter().register_probe(&mut probe).map_err(refused("list of its operations"))?;
-        let abilities = Abilities {
-            waits_with_timeout: ring.params().is_feature_ext_arg(),
-            keeps_completions: ring.params().is_feature_nodrop(),
-            knows_operation: &|code| probe.is_supported(code),
-        };
-        if let Some(missing) = abilities.missing() {
-            return Err(Unavailable::TooOld { missing });
-        }
         let buffers = Buffers::new().map_err(Unavailable::Other)?;
-        // SAFETY: the address is of live memory for MOST_RECEIVE_BUFFERS entries, which is freed only after the kernel has let
-        // go of it (see `Drop`).
-        unsafe {
-            ring.submitter().register_buf_ring_with_flags(
-                buffers.ring_address(),
-                MOST_RECEIVE_BUFFERS,
-                BUFFER_GROUP,
-                0,
-            )
-        }
-        .map_err(refused("rings of buffers"))?;
-        // Nothing is submitted yet: whether this may be called at all is to be known now.
-        ring.submit().map_err(refused("way to be entered"))?;
+        let ring = open_for(&buffers)?;
         Ok(Self {
-            ring,
+            open: Some(ring),
             buffers,
             queued: Vec::new(),
+            laid_down: 0,
             sends: Vec::new(),
             free_sends: Vec::new(),
             queued_sends: 0,
@@ -150,6 +128,49 @@ impl Ring {
             batch: Epoch::default(),
             stranded: Vec::new(),
         })
+    }
+
+    /// Makes it the calling thread's, which it stays. After an error there is none.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
+        let result = self.opened().and_then(|ring| ring.submitter().register_enable_rings());
+        if result.is_err() {
+            self.open = None;
+        }
+        result
+    }
+
+    /// Goes on with another ring, of the calling thread.
+    ///
+    /// What the kernel has told by the earlier one is among the `events`: it tells only when it is called, and each call takes what it
+    /// tells. Sends that it had not taken find no room; of all else that it had not told the end of, nothing comes any more. Buffers are given back, but those of `events` and `kept`.
+    ///
+    /// After an error there is no ring, and this is to be called again.
+    pub(super) fn renew<'a>(
+        &mut self,
+        events: &mut VecDeque<Event>,
+        kept: impl Iterator<Item = &'a Filled>,
+    ) -> Result<(), Unavailable> {
+        // Its descriptor may be the last that there was.
+        self.open = None;
+        for entry in self.queued.drain(..) {
+            let operation = Operation::from_bits(entry.get_user_data());
+            if matches!(operation, Operation::Send { .. }) {
+                events.push_back(Event { operation, result: -Errno::AGAIN.raw_os_error(), flags: 0 });
+            }
+        }
+        (self.laid_down, self.queued_sends) = (0, 0);
+        let in_events = events.iter().filter_map(|event| cqueue::buffer_select(event.flags));
+        self.buffers.provide_all_but(in_events.chain(kept.map(|filled| filled.id)).collect());
+        self.open = Some(open_for(&self.buffers)?);
+        self.enable().map_err(Unavailable::Other)
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    fn opened(&self) -> io::Result<&io_uring::IoUring> {
+        self.open.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Watches an eventfd or a listener until that is cancelled or fails: an event for each time that something comes.
@@ -161,9 +182,9 @@ impl Ring {
     /// Receives until it is cancelled, fails, ends, or there are no buffers left.
     ///
     /// The descriptor must stay open until the last event of the operation; another connection's bytes might come else.
-    pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, slot: u32, epoch: Epoch) {
+    pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, slot: u32) {
         let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), BUFFER_GROUP).build();
-        self.queue(entry, Operation::Receive { slot, epoch });
+        self.queue(entry, Operation::Receive { slot });
     }
 
     /// Tells once when a connection takes more. The descriptor must stay open until then.
@@ -198,17 +219,6 @@ impl Ring {
         self.queued.push(entry.user_data(operation.to_bits()));
     }
 
-    /// Tells the kernel what is queued. Events are taken by the next [`Ring::enter`].
-    pub(super) fn submit(&mut self) -> io::Result<()> {
-        while self.fill_submissions() {
-            match self.ring.submit() {
-                Err(error) if is_passing(&error) => return Ok(()),
-                result => drop(result?),
-            }
-        }
-        Ok(())
-    }
-
     /// Tells the kernel what is queued, waits up to `timeout` (`None` is for ever) if no event is there, and takes the
     /// events.
     pub(super) fn enter(
@@ -217,14 +227,13 @@ impl Ring {
         events: &mut VecDeque<Event>,
     ) -> io::Result<()> {
         loop {
-            self.fill_submissions();
             let waits = self.queued.is_empty() && events.is_empty() && timeout != Some(Duration::ZERO);
-            let result = if waits { self.wait(timeout) } else { self.ring.submit() };
+            let result = self.hand_over(if waits { Wait::UpTo(timeout) } else { Wait::None });
             let before = events.len();
             self.take_events(events);
             match result {
                 Err(error) if is_passing(&error) && (waits || events.len() > before) => {}
-                result => drop(result?),
+                result => result?,
             }
             if self.has_told_all() {
                 return Ok(());
@@ -254,8 +263,7 @@ impl Ring {
         }
         self.queued.append(&mut self.batched);
         loop {
-            self.fill_submissions();
-            let result = self.ring.submit();
+            let result = self.hand_over(Wait::None);
             let before = events.len();
             self.take_events(events);
             note_failures(events, before, self.batch, batch);
@@ -274,34 +282,69 @@ impl Ring {
 
     /// Whether the kernel knows of all that is queued, and has told all that it has to tell.
     fn has_told_all(&mut self) -> bool {
-        let submissions = self.ring.submission();
-        self.queued.is_empty() && submissions.is_empty() && !submissions.cq_overflow()
+        let overflows = |ring: &mut io_uring::IoUring| ring.submission().cq_overflow();
+        self.queued.is_empty() && !self.open.as_mut().is_some_and(overflows)
     }
 
-    fn wait(&self, timeout: Option<Duration>) -> io::Result<usize> {
-        let Some(timeout) = timeout else { return self.ring.submit_and_wait(1) };
-        let timespec = Timespec::from(timeout);
-        self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+    /// Tells the kernel of as much as it looks at in one go, has it do what has become due, and waits for an event.
+    fn hand_over(&mut self, wait: Wait) -> io::Result<()> {
+        self.lay_down()?;
+        let result = self.call(wait);
+        self.forget_taken()?;
+        result
     }
 
-    /// Moves what is queued to where the kernel looks. Gives whether there is anything for it.
-    fn fill_submissions(&mut self) -> bool {
-        let mut submissions = self.ring.submission();
-        let count = self.queued.len().min(submissions.capacity() - submissions.len());
+    fn call(&self, wait: Wait) -> io::Result<()> {
+        let ring = self.opened()?;
+        let result = match wait {
+            Wait::UpTo(Some(timeout)) => {
+                let timespec = Timespec::from(timeout);
+                ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timespec))
+            }
+            Wait::UpTo(None) => ring.submit_and_wait(1),
+            Wait::None => {
+                let flags = EnterFlags::GETEVENTS.bits();
+                // SAFETY: what was laid down is sound to be taken (`lay_down`), and it is no more than this.
+                unsafe { ring.submitter().enter::<libc::sigset_t>(self.laid_down as u32, 0, flags, None) }
+            }
+        };
+        result.map(drop)
+    }
+
+    /// Moves what is queued to where the kernel looks, as far as there is room.
+    fn lay_down(&mut self) -> io::Result<()> {
+        let Self { open: Some(ring), queued, laid_down, .. } = self else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let mut submissions = ring.submission();
+        let room = submissions.capacity() - submissions.len();
+        let end = queued.len().min(*laid_down + room);
         // SAFETY: the entries are those of this file. The memory that they point to is the ring's: a send's place and the
         // bytes that it holds stay where they are until its event is taken, for which the kernel must have seen it. Or it is a
         // batch's: `send_batch` returns when the kernel has done with it, since those sends do not wait, or keeps it.
-        let pushed = unsafe { submissions.push_multiple(&self.queued[..count]) };
+        let pushed = unsafe { submissions.push_multiple(&queued[*laid_down..end]) };
         debug_assert!(pushed.is_ok(), "there was room");
-        self.queued.drain(..count);
-        if self.queued.is_empty() {
+        *laid_down = end;
+        Ok(())
+    }
+
+    /// Lets go of what the kernel has taken.
+    fn forget_taken(&mut self) -> io::Result<()> {
+        let Self { open: Some(ring), queued, laid_down, .. } = self else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let left = ring.submission().len();
+        queued.drain(..*laid_down - left);
+        *laid_down = left;
+        if queued.is_empty() {
             self.queued_sends = 0;
         }
-        !submissions.is_empty()
+        Ok(())
     }
 
     fn take_events(&mut self, events: &mut VecDeque<Event>) {
-        events.extend(self.ring.completion().map(|completion| Event {
+        let Some(ring) = &mut self.open else { return };
+        events.extend(ring.completion().map(|completion| Event {
             operation: Operation::from_bits(completion.user_data()),
             result: completion.result(),
             flags: completion.flags(),
@@ -341,13 +384,51 @@ impl Ring {
 // SAFETY: the pointers are to memory that the ring owns and nobody else has; they go with it.
 unsafe impl std::marker::Send for Ring {}
 
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // An operation that another thread has armed might be just now filling a buffer; once this is done none can. Sends
-        // need no such care: they do not wait, and are over when the kernel has taken them.
-        if self.ring.submitter().unregister_buf_ring(BUFFER_GROUP).is_err() {
-            self.buffers.leak();
+/// How long a call by which the ring is entered may take.
+enum Wait {
+    None,
+    /// Until there is an event, or this time is up, if it is one.
+    UpTo(Option<Duration>),
+}
+
+/// A ring that receives into these buffers, and may be used by none but the thread that enables it.
+fn open_for(buffers: &Buffers) -> Result<io_uring::IoUring, Unavailable> {
+    let refused =
+        |what| move |error| Unavailable::from_refusal(error, what, &Surroundings::of_current_thread());
+    let ring: io_uring::IoUring = io_uring::IoUring::builder()
+        .setup_cqsize(COMPLETIONS)
+        .setup_submit_all()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_r_disabled()
+        .build(SUBMISSIONS)
+        .map_err(refused("deferred task running"))?;
+    let mut probe = io_uring::Probe::new();
+    ring.submitter().register_probe(&mut probe).map_err(refused("list of its operations"))?;
+    let abilities = Abilities {
+        waits_with_timeout: ring.params().is_feature_ext_arg(),
+        keeps_completions: ring.params().is_feature_nodrop(),
+        knows_operation: &|code| probe.is_supported(code),
+    };
+    if let Some(missing) = abilities.missing() {
+        return Err(Unavailable::TooOld { missing });
+    }
+    // SAFETY: the address is of live memory for MOST_RECEIVE_BUFFERS entries, which the `Ring` frees only when this is closed.
+    unsafe {
+        ring.submitter().register_buf_ring_with_flags(
+            buffers.ring_address(),
+            MOST_RECEIVE_BUFFERS,
+            BUFFER_GROUP,
+            0,
+        )
+    }
+    .map_err(refused("rings of buffers"))?;
+    // Whether this may be called at all is to be known now; for a ring that is not enabled it has an error of its own.
+    match ring.submit() {
+        Err(error) if Errno::from_io_error(&error) != Some(Errno::BADFD) => {
+            Err(refused("way to be entered")(error))
         }
+        _ => Ok(ring),
     }
 }
 
@@ -418,6 +499,15 @@ impl Event {
         Ok(self.result as usize)
     }
 
+    /// Where what was received lies, of a receiving that goes on.
+    #[inline]
+    pub(super) fn filled_further(&self) -> Option<Filled> {
+        if self.result <= 0 || !self.more() {
+            return None;
+        }
+        cqueue::buffer_select(self.flags).map(|id| Filled { id, length: self.result as usize })
+    }
+
     /// Where what was received lies; `None` is the end.
     pub(super) fn filled(self) -> Result<Option<Filled>, Errno> {
         let length = self.count()?;
@@ -437,9 +527,8 @@ struct Buffers {
     bytes: NonNull<u8>,
     /// Buffers that are the kernel's or filled.
     count: u16,
-    /// How often one was provided; it wraps.
+    /// How often one was provided to the ring; it wraps.
     tail: u16,
-    is_leaked: bool,
 }
 
 impl Buffers {
@@ -450,7 +539,7 @@ impl Buffers {
         // SAFETY: the same. What is not written is not read, so that pages which no message reaches cost nothing.
         let bytes = NonNull::new(unsafe { alloc::alloc(Self::BYTES) }).ok_or(io::ErrorKind::OutOfMemory)?;
         let entries = entries.cast::<BufRingEntry>();
-        let mut buffers = Self { entries, bytes, count: 0, tail: 0, is_leaked: false };
+        let mut buffers = Self { entries, bytes, count: 0, tail: 0 };
         buffers.extend_to(RECEIVE_BUFFERS);
         Ok(buffers)
     }
@@ -473,6 +562,13 @@ impl Buffers {
         self.count = count;
     }
 
+    /// Provides to a new ring what is not among `kept`.
+    fn provide_all_but(&mut self, kept: HashSet<u16>) {
+        self.tail = 0;
+        (0..self.count).filter(|id| !kept.contains(id)).for_each(|id| self.provide(id));
+        self.tell_tail();
+    }
+
     fn provide(&mut self, id: u16) {
         let address = self.address_of(id) as u64;
         let at = usize::from(self.tail & (MOST_RECEIVE_BUFFERS - 1));
@@ -483,9 +579,13 @@ impl Buffers {
         entry.set_len(RECEIVE_BUFFER_BYTES as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies within the first entry, in a place that none of the setters above writes, and is aligned.
+        self.tell_tail();
+    }
+
+    fn tell_tail(&self) {
+        // SAFETY: the tail lies within the first entry, in a place that none of an entry's setters writes, and is aligned.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.entries.as_ptr()).cast_mut()) };
-        // Release: the kernel sees the entry before it sees the tail.
+        // Release: the kernel sees the entries before it sees the tail.
         tail.store(self.tail, Ordering::Release);
     }
 
@@ -494,21 +594,15 @@ impl Buffers {
         // `filled` is given up.
         unsafe { std::slice::from_raw_parts(self.address_of(filled.id), filled.length) }
     }
-
-    /// Never frees the memory.
-    fn leak(&mut self) {
-        self.is_leaked = true;
-    }
 }
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        if !self.is_leaked {
-            // SAFETY: allocated with these layouts, and the kernel has let go of them: see `Drop` of `Ring`.
-            unsafe {
-                alloc::dealloc(self.entries.as_ptr().cast(), Self::ENTRIES);
-                alloc::dealloc(self.bytes.as_ptr(), Self::BYTES);
-            }
+        // SAFETY: allocated with these layouts, and the ring that was told of them is closed: it was dropped before, and the kernel
+        // does nothing for it any more (see the head of this file).
+        unsafe {
+            alloc::dealloc(self.entries.as_ptr().cast(), Self::ENTRIES);
+            alloc::dealloc(self.bytes.as_ptr(), Self::BYTES);
         }
     }
 }

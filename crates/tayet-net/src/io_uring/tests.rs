@@ -1,30 +1,29 @@
-//! What only this driver can get wrong: buffers that run out, threads that change, operations that outlive what they are for.
+//! What only this driver can get wrong: buffers that run out, operations that outlive what they are for.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::mpsc;
 
 use super::sys::{COMPLETIONS, MOST_RECEIVE_BUFFERS, RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS};
 use super::*;
 use crate::driver_tests::{
-    OTHER, PATIENCE, SILENCE, Subject, TOKEN, assert_received, assert_silent, connect, connected, fill,
-    listening, next, pattern, receive_to_end, send_in_pieces,
+    PATIENCE, SILENCE, Subject, TOKEN, assert_received, assert_silent, connect, connected, fill, listening,
+    next, pattern, receive_to_end, send_in_pieces,
 };
 
 /// Runs a test, or says loudly that it cannot.
-fn with_io_uring(test: impl FnOnce()) {
+pub(super) fn with_io_uring(test: impl FnOnce()) {
     match IoUring::refusal() {
         None => test(),
         Some(reason) => eprintln!("SKIPPED, as the kernel refuses the driver: {reason}"),
     }
 }
 
-fn token(index: usize) -> Token {
+pub(super) fn token(index: usize) -> Token {
     Token { index: index as u32, generation: 0 }
 }
 
 /// A driver with this many connections, all silent, and their clients.
-fn crowd(count: usize) -> (IoUring, Vec<TcpStream>) {
+pub(super) fn crowd(count: usize) -> (IoUring, Vec<TcpStream>) {
     let (mut driver, address) = listening::<IoUring>();
     let clients = (0..count).map(|index| connect(&mut driver, address, token(index))).collect();
     assert_silent(&mut driver);
@@ -42,7 +41,7 @@ fn wait_in_silence(driver: &mut IoUring, has_come: impl Fn(&IoUring) -> bool) {
 }
 
 /// Looks until all that happens within a turn has, and nothing is left of what was let go.
-fn assert_no_source_is_left(driver: &mut IoUring) {
+pub(super) fn assert_no_source_is_left(driver: &mut IoUring) {
     wait_in_silence(driver, |driver| driver.sources.iter().flatten().next().is_none());
     assert_eq!(driver.sources.iter().flatten().count(), 0);
     assert_eq!(driver.free_slots.len(), driver.sources.len());
@@ -52,11 +51,11 @@ fn ran_out(driver: &IoUring) -> bool {
     driver.events.iter().any(|event| event.count() == Err(Errno::NOBUFS))
 }
 
-fn outgoing(head: &[u8], tail: &[u8]) -> Outgoing {
+pub(super) fn outgoing(head: &[u8], tail: &[u8]) -> Outgoing {
     Outgoing { head: head.to_vec(), tail: tail.to_vec().into(), sent: 0 }
 }
 
-fn read_exactly(mut client: &TcpStream, length: usize) -> Vec<u8> {
+pub(super) fn read_exactly(mut client: &TcpStream, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     client.read_exact(&mut bytes).unwrap();
     bytes
@@ -227,7 +226,7 @@ fn a_batch_that_fails_finds_its_events_behind_those_that_had_no_room() {
 
 /// Has the kernel lay down that so many connections have received something, or found no buffer.
 #[track_caller]
-fn wait_for_received(driver: &mut IoUring, count: usize) {
+pub(super) fn wait_for_received(driver: &mut IoUring, count: usize) {
     let tells_of_bytes = |event: &&Event| {
         matches!(event.operation, Operation::Receive { .. })
             && (event.count() == Err(Errno::NOBUFS) || event.count().is_ok_and(|count| count > 0))
@@ -282,7 +281,7 @@ fn answers_of_one_turn_are_handed_over_together() {
 }
 
 /// Has the driver's next send gathered rather than sent at once.
-fn gather(driver: &mut IoUring) {
+pub(super) fn gather(driver: &mut IoUring) {
     let waker = driver.waker();
     waker.wake();
     while driver.events.is_empty() {
@@ -371,7 +370,7 @@ fn a_receiving_that_somebody_cancels_is_armed_anew() {
                 Completion::Ended(TOKEN) => break,
                 other => panic!("{other:?}"),
             }
-            driver.ring.cancel(Operation::Receive { slot: 0, epoch: driver.epoch });
+            driver.ring.cancel(Operation::Receive { slot: 0 });
         }
         assert!(received == pattern(4_000_000));
         sender.join().unwrap();
@@ -432,137 +431,12 @@ fn completions_that_find_no_room_come_later() {
         for _ in 0..2 * COMPLETIONS {
             driver.ring.cancel(Operation::Writable { slot: 7 });
         }
-        driver.ring.submit().unwrap();
         client.write_all(b"behind").unwrap();
         client.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(receive_to_end(&mut driver, TOKEN), b"beforebehind");
         let waker = driver.waker();
         waker.wake();
         driver.wait(None).unwrap();
-    });
-}
-
-/// Threads that drive in turn; between their turns they are stuck as in a handler.
-struct Crew {
-    seats: Vec<(mpsc::Sender<Turn>, Option<thread::JoinHandle<()>>)>,
-}
-
-struct Turn {
-    driver: IoUring,
-    work: Box<dyn FnOnce(&mut IoUring) + Send>,
-    back: mpsc::Sender<IoUring>,
-}
-
-impl Crew {
-    fn new(count: usize) -> Self {
-        let seats = (0..count).map(|_| {
-            let (seat, turns) = mpsc::channel::<Turn>();
-            let thread = thread::spawn(move || {
-                for Turn { mut driver, work, back } in turns {
-                    work(&mut driver);
-                    back.send(driver).unwrap();
-                }
-            });
-            (seat, Some(thread))
-        });
-        Self { seats: seats.collect() }
-    }
-
-    /// Has the thread in this seat drive; the others wait.
-    fn drive(
-        &self,
-        seat: usize,
-        driver: IoUring,
-        work: impl FnOnce(&mut IoUring) + Send + 'static,
-    ) -> IoUring {
-        let (back, returned) = mpsc::channel();
-        let turn = Turn { driver, work: Box::new(work), back };
-        self.seats[seat % self.seats.len()].0.send(turn).unwrap_or_else(|_| panic!("the thread is gone"));
-        returned.recv().unwrap()
-    }
-
-    /// Has the thread in this seat come to its end.
-    fn end(&mut self, seat: usize) {
-        let (seat, thread) = &mut self.seats[seat];
-        *seat = mpsc::channel().0;
-        thread.take().unwrap().join().unwrap();
-    }
-}
-
-#[test]
-fn a_stream_goes_on_in_order_however_often_the_thread_changes() {
-    with_io_uring(|| {
-        const LENGTH: usize = 6_000_000;
-        let crew = Crew::new(3);
-        let (mut driver, client) = connected::<IoUring>();
-        let sender = send_in_pieces(client, pattern(LENGTH), &[1, 100_000, 7, 65_536, 3_000]);
-        let (bytes, received) = mpsc::channel();
-        let mut whole = Vec::new();
-        let mut seat = 0;
-        let mut has_ended = false;
-        while !has_ended {
-            seat += 1;
-            let bytes = bytes.clone();
-            driver = crew.drive(seat, driver, move |driver| {
-                for _ in 0..5 {
-                    match next(driver) {
-                        Completion::Received(TOKEN, _) => bytes.send(driver.received().to_vec()).unwrap(),
-                        Completion::Ended(TOKEN) => return bytes.send(Vec::new()).unwrap(),
-                        other => panic!("{other:?}"),
-                    }
-                }
-            });
-            for part in received.try_iter() {
-                has_ended |= part.is_empty();
-                whole.extend(part);
-            }
-        }
-        assert!(whole == pattern(LENGTH));
-        assert!(driver.epoch != Epoch::default());
-        sender.join().unwrap();
-        driver.detach(TOKEN);
-        drop(crew.drive(0, driver, assert_no_source_is_left));
-    });
-}
-
-#[test]
-fn what_a_thread_armed_goes_on_without_it() {
-    with_io_uring(|| {
-        // One that is stuck, and one that has ended, with which the kernel cancels what it had armed.
-        for lives in [true, false] {
-            let mut crew = Crew::new(2);
-            let (driver, address) = listening::<IoUring>();
-            let mut clients = Vec::new();
-            let (connecting, connected) = mpsc::channel();
-            let driver = crew.drive(0, driver, move |driver| {
-                for index in 0..2 * REARMS_A_TURN {
-                    connecting.send(connect(driver, address, token(index))).unwrap();
-                }
-                fill(driver, OTHER, &pattern(16_000_000));
-            });
-            clients.extend(connected.try_iter());
-            if !lives {
-                crew.end(0);
-            }
-            let waker = driver.waker();
-            drop(crew.drive(1, driver, move |driver| {
-                assert_silent(driver);
-                for (index, client) in clients.iter_mut().enumerate().filter(|(index, _)| *index != 1) {
-                    client.write_all(&index.to_be_bytes()).unwrap();
-                    assert_received(driver, token(index), &index.to_be_bytes());
-                }
-                thread::spawn({
-                    let client = clients[1].try_clone().unwrap();
-                    move || read_exactly(&client, 1_000_000)
-                });
-                assert!(matches!(next(driver), Completion::Sent(OTHER, _, Ok(_))));
-                clients.push(connect(driver, address, token(clients.len())));
-                waker.wake();
-                driver.wait(None).unwrap();
-                (0..clients.len()).for_each(|index| driver.detach(token(index)));
-                assert_no_source_is_left(driver);
-            }));
-        }
     });
 }
 

@@ -10,7 +10,7 @@ use super::surroundings::Surroundings;
 /// Why the kernel gives no ring, or none that is of use.
 #[derive(Debug)]
 pub enum Unavailable {
-    /// The kernel lacks something; Linux 6.0 has it all.
+    /// The kernel lacks something; Linux 6.1 has it all.
     TooOld {
         /// What it lacks.
         missing: &'static str,
@@ -62,7 +62,7 @@ impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooOld { missing } => {
-                write!(f, "the kernel is too old: its io_uring has no {missing} (Linux 6.0 does)")
+                write!(f, "the kernel is too old: its io_uring has no {missing} (Linux 6.1 does)")
             }
             Self::Absent => f.write_str("the kernel is too old or was built without io_uring"),
             Self::Forbidden { by } => write!(f, "io_uring is forbidden by {by}"),
