@@ -56,9 +56,6 @@ const ACCEPTS_A_TURN: usize = 64;
 /// Sends that are gathered before the kernel is told of them.
 const GATHERED_SENDS: usize = 64;
 
-/// Whose connection is fetched into the processor's caches while an event is looked at: the one so many behind it.
-const PREFETCHED_EVENT: usize = 8;
-
 /// Longest that a send is kept back while others are gathered, in microseconds, looked at when one follows. (What a long
 /// handler then keeps waiting goes when its loop is taken.)
 const GATHERING_US: u64 = 50;
@@ -226,20 +223,20 @@ impl IoUring {
         }
     }
 
-    /// Has the processor fetch the connection that an event is about which is soon to be looked at.
+    /// Has the processor fetch the connections that the next events are about, one beside the other.
     #[inline]
-    fn prefetch_source(&self) {
-        if let Some(upcoming) = self.events.get(PREFETCHED_EVENT)
-            && let Operation::Receive { slot } = upcoming.operation
-        {
-            prefetch(&self.sources[slot as usize]);
+    fn prefetch_sources(&self) {
+        for event in self.events.iter().take(ahead::MOST) {
+            if let Operation::Receive { slot } = event.operation {
+                prefetch(&self.sources[slot as usize]);
+            }
         }
     }
 
     /// Puts bytes for who wants them to those that are gathered; or says that this is something else.
     #[inline]
     fn gather(&mut self, event: &Event) -> bool {
-        let Self { sources, ahead, .. } = self;
+        let Self { sources, slots, ahead, .. } = self;
         if let Operation::Receive { slot } = event.operation
             && let Some(source) = &mut sources[slot as usize]
             && source.takes_bytes()
@@ -249,6 +246,8 @@ impl IoUring {
         {
             source.gathered = ahead.gathering();
             source.companion.prefetch();
+            // By which it is found when it is answered.
+            prefetch(&slots[source.token.index as usize]);
             ahead.add(source.token, filled);
             return true;
         }
@@ -717,8 +716,8 @@ impl Driver for IoUring {
             return Some(completion);
         }
         self.ahead.begin();
+        self.prefetch_sources();
         while let Some(event) = self.events.pop_front() {
-            self.prefetch_source();
             if self.gather(&event) {
                 continue;
             }

@@ -16,8 +16,10 @@ pub fn prefetch<T>(value: &T) {
     for line in 0..size_of::<T>().div_ceil(CACHE_LINE_BYTES) {
         sys::prefetch_line(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
-    // It may not begin where a line does, and so reach into one more.
-    sys::prefetch_line(address.wrapping_add(size_of::<T>().saturating_sub(1)));
+    if align_of::<T>() < CACHE_LINE_BYTES {
+        // It may not begin where a line does, and so reach into one more.
+        sys::prefetch_line(address.wrapping_add(size_of::<T>().saturating_sub(1)));
+    }
 }
 
 /// Where a value lies that is needed together with another, and so is to be fetched ahead: by default nowhere. Nothing is ever
