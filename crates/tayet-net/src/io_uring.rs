@@ -15,6 +15,7 @@
 
 mod abilities;
 mod ahead;
+mod lending;
 mod operation;
 mod source;
 mod surroundings;
@@ -599,9 +600,8 @@ impl Driver for IoUring {
         self.arm(slot);
     }
 
-    /// The ring receives ahead, into buffers of its own.
-    fn lend_receiving(&mut self, _: Token) -> bool {
-        false
+    fn lend_receiving(&mut self, token: Token) -> bool {
+        self.stop_receiving(token)
     }
 
     fn send(&mut self, token: Token, outgoing: &mut Outgoing) -> Submitted {

@@ -138,6 +138,33 @@ fn several_that_are_ready_are_gathered_before_the_first_is_told_of() {
 }
 
 #[test]
+fn receiving_is_not_lent_while_there_is_something_to_tell() {
+    with_io_uring(|| {
+        let (mut driver, mut clients) = crowd(2);
+        clients.iter_mut().for_each(|client| client.write_all(b"abc").unwrap());
+        wait_for_received(&mut driver, 2);
+        let Completion::Received(told, 3) = next(&mut driver) else { panic!("bytes were expected") };
+        let &[gathered] = driver.received_ahead() else { panic!("another has come besides") };
+        assert!(!driver.lend_receiving(gathered), "others would receive what is behind it");
+        assert!(driver.lend_receiving(told), "nothing more has come");
+        assert_received(&mut driver, gathered, b"abc");
+
+        clients[told.index as usize].write_all(b"lent").unwrap();
+        assert_silent(&mut driver);
+        driver.set_receiving(told, true);
+        wait_for_received(&mut driver, 1);
+        assert!(!driver.lend_receiving(told), "it has come, and was not looked at");
+        assert_received(&mut driver, told, b"lent");
+
+        assert!(driver.lend_receiving(told));
+        driver.detach(told);
+        assert!(!driver.lend_receiving(told), "it is no more");
+        driver.detach(gathered);
+        assert_no_source_is_left(&mut driver);
+    });
+}
+
+#[test]
 fn an_end_is_told_of_behind_the_bytes_before_it() {
     with_io_uring(|| {
         let (mut driver, mut clients) = crowd(3);

@@ -180,6 +180,8 @@ struct Echo {
     /// By connection, what is to be sent when the send that is under way has ended.
     owed: HashMap<u32, Vec<u8>>,
     under_way: Vec<u32>,
+    /// Whose receiving was lent.
+    lent: Vec<Token>,
     batch: Vec<BatchedSend>,
 }
 
@@ -191,8 +193,10 @@ impl Echo {
                 Some(Completion::Received(token, _)) => {
                     let bytes = driver.received().to_vec();
                     self.owed.entry(token.index).or_default().extend(bytes);
-                    if numbers.below(8) == 0 {
-                        driver.set_receiving(token, false);
+                    match numbers.below(16) {
+                        0 | 1 => driver.set_receiving(token, false),
+                        2 | 3 if driver.lend_receiving(token) => self.lent.push(token),
+                        _ => {}
                     }
                     if numbers.below(4) > 0 {
                         self.answer(driver, token, numbers.below(3) == 0);
@@ -206,8 +210,23 @@ impl Echo {
                 None => driver.wait(Some(Duration::from_millis(1))).unwrap(),
             }
         }
+        if numbers.below(4) == 0 {
+            self.receive_lent(driver);
+        }
         if numbers.below(2) == 0 {
             self.send_batch(driver);
+        }
+    }
+
+    /// As others do whom the receiving was lent to.
+    fn receive_lent(&mut self, driver: &mut IoUring) {
+        for token in self.lent.drain(..) {
+            let socket = driver.socket(token).unwrap();
+            let mut bytes = [0; 3_000];
+            while let Ok(count @ 1..) = socket.receive(&mut bytes) {
+                self.owed.entry(token.index).or_default().extend(&bytes[..count]);
+            }
+            driver.set_receiving(token, true);
         }
     }
 
@@ -250,6 +269,7 @@ impl Echo {
 
     /// Has nobody paused any more, and all answered that is to be.
     fn finish(&mut self, driver: &mut IoUring, count: usize) {
+        self.receive_lent(driver);
         self.send_batch(driver);
         for index in 0..count {
             driver.set_receiving(token(index), true);
