@@ -301,7 +301,10 @@ impl IoUring {
                 Some(Came::Ended)
             }
             Err(Errno::NOBUFS) => {
-                if !std::mem::replace(&mut self.has_more_buffers, true) {
+                // Where a few connections send much, they would fill any number.
+                if self.ring.buffers() < self.sources.len()
+                    && !std::mem::replace(&mut self.has_more_buffers, true)
+                {
                     self.ring.provide_more();
                 }
                 None

@@ -38,7 +38,7 @@ pub(super) const COMPLETIONS: u32 = 4_096;
 /// Buffers that the kernel may fill before one is given back, to begin with.
 pub(crate) const RECEIVE_BUFFERS: u16 = 64;
 
-/// The same where these did not suffice: each time they are doubled, up to this. A power of two.
+/// The same where these did not suffice and there are more connections: each time they are doubled, up to this. A power of two.
 ///
 /// A connection that finds none is received from once more, which costs a tenth of a request or more. Buffers that nothing was received
 /// into take no memory, so that a loop's take as much as came at once, 64 MiB at most.
@@ -368,10 +368,9 @@ impl Ring {
         self.buffers.extend_to(MOST_RECEIVE_BUFFERS.min(2 * self.buffers.count));
     }
 
-    /// How many it has or may have.
-    #[cfg(test)]
-    pub(super) fn buffers_in_all(&self) -> u16 {
-        self.buffers.count
+    /// How many buffers it has or may have.
+    pub(super) fn buffers(&self) -> usize {
+        self.buffers.count.into()
     }
 
     /// Lets the kernel fill a buffer anew.

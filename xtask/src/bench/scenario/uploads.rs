@@ -1,5 +1,6 @@
 //! Bodies that a handler counts and drops.
 
+use super::turns::TAYET_IO_URING;
 use super::{Family, Scenario, Work, beside};
 use crate::bench::contestant::{ACTIX, Contestant, GO, Program, TAYET, peer};
 use crate::bench::upload::{MIB, Protocol, Upload};
@@ -7,7 +8,7 @@ use crate::bench::upload::{MIB, Protocol, Upload};
 const FLOOR: Contestant = peer("sink-floor", "bare epoll loop", Program::Floor("floor-sink"));
 /// What the floor is told.
 pub(in crate::bench) const BODY_BYTES: u64 = 20 * MIB;
-const RECEIVING: &[Contestant] = &[FLOOR, TAYET, ACTIX, GO];
+const RECEIVING: &[Contestant] = &[FLOOR, TAYET, TAYET_IO_URING, ACTIX, GO];
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
