@@ -228,9 +228,8 @@ impl IoUring {
     #[inline]
     fn prefetch_sources(&self) {
         for event in self.events.iter().take(ahead::MOST) {
-            if let Operation::Receive { slot } = event.operation {
-                prefetch(&self.sources[slot as usize]);
-            }
+            let Operation::Receive { slot } = event.operation else { break };
+            prefetch(&self.sources[slot as usize]);
         }
     }
 
