@@ -36,12 +36,11 @@ impl Bulkheads {
         self.waiting
     }
 
-    /// Gives back those of `jobs` that may be run; the others wait here, in their order.
-    pub(crate) fn admit(&mut self, jobs: Vec<Job>) -> Vec<Job> {
-        if self.by_route.is_empty() {
-            return jobs;
+    /// Leaves those in `jobs` that may be run; the others wait here, in their order.
+    pub(crate) fn admit(&mut self, jobs: &mut Vec<Job>) {
+        if !self.by_route.is_empty() {
+            *jobs = jobs.drain(..).filter_map(|job| self.admit_one(job)).collect();
         }
-        jobs.into_iter().filter_map(|job| self.admit_one(job)).collect()
     }
 
     /// A call of this route has come to its end: gives the one that may be run in its place.

@@ -253,7 +253,7 @@ impl Channel {
     /// Tells the loop that the handler is done: now if the loop waits for that, else when it next looks.
     pub(crate) fn tell_handled(&self, waited_ns: Option<u64>) {
         let mail = Mail::Session(self.token, SessionMail::Handled { waited_ns });
-        self.home.mailbox.post_unless(mail, || !self.awaited.load(Ordering::Relaxed));
+        self.home.mailbox.post_unless(mail, |_| !self.awaited.load(Ordering::Relaxed));
     }
 
     fn tell_loop(&self, mail: SessionMail) {

@@ -104,7 +104,6 @@ pub(crate) struct Loop {
     /// Sessions to be gone on with.
     pub(crate) ready: VecDeque<Token>,
     inbox: VecDeque<Message>,
-    taken: Vec<Message>,
     pub(crate) timers: TimerWheel,
     /// This end's address, by listener.
     locals: Vec<PeerAddress>,
@@ -214,7 +213,6 @@ impl Loop {
             stop_at_ms: None,
             grace: None,
             inbox: VecDeque::new(),
-            taken: Vec::new(),
             timers: TimerWheel::new(now_ms),
             locals,
             accept_again_at_ms: None,
@@ -262,6 +260,7 @@ impl Loop {
                 // The handler may take its time: what was gathered for others must not wait for it.
                 self.dispatch_jobs();
                 if let Some(due) = self.due.take() {
+                    self.take_answers(false);
                     return Step::Call(due);
                 }
             } else if self.has_errand() {
@@ -269,6 +268,7 @@ impl Loop {
             } else if let Some(completion) = self.next_completion() {
                 self.complete(completion);
             } else if self.topics.has_work() {
+                self.take_answers(false);
                 self.shared.sessions().work_on_topics(self);
             } else if !self.turn() {
                 return Step::Stopped;
@@ -303,6 +303,7 @@ impl Loop {
         if come_first {
             // The workers come first where cores are short: more is ready then, and loop and workers take turns with large
             // batches. Behind calls that may take long the loop would stand in a queue.
+            self.take_answers(true);
             std::thread::yield_now();
         }
         if !self.rejected.is_empty() {
@@ -318,6 +319,7 @@ impl Loop {
         }
         let sleeps = self.home.mailbox.fall_asleep();
         if sleeps {
+            self.take_answers(false);
             self.shared.monitor.loop_sleeps(self.index);
             if let Err(error) = self.driver.wait(self.next_look_in()) {
                 tracing::error!(%error, "the poller failed");
@@ -328,10 +330,18 @@ impl Loop {
         if sleeps {
             self.shared.monitor.loop_wakes(self.index, self.now);
         }
-        self.home.mailbox.take(&mut self.taken);
-        self.inbox.extend(self.taken.drain(..));
+        self.home.mailbox.take(&mut self.inbox);
         self.expire_deadlines();
         true
+    }
+
+    /// Says whether it is about to look what its workers have done, and does nothing else until then.
+    #[inline]
+    fn take_answers(&self, takes: bool) {
+        let says = &self.home.takes_answers;
+        if says.load(Ordering::Relaxed) != takes {
+            says.store(takes, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn set_now(&mut self) {
@@ -512,12 +522,7 @@ impl Loop {
     fn receive_message(&mut self, message: Message) {
         match message {
             Message::Answer { token, exchange, answer } => self.answer(token, exchange, answer),
-            Message::Answered { token, exchange, record, request, outcome, at } => {
-                if let Some(request) = request {
-                    self.spare_requests.keep(request);
-                }
-                self.exchange_over(token, exchange, record, outcome, at);
-            }
+            Message::Answered(report) => self.exchange_over(report),
             Message::BodyWanted(token) => self.body_wanted(token),
             Message::BodyReturned { token, exchange, bytes } => self.body_returned(token, exchange, bytes),
             Message::Session(token, mail) => self.shared.sessions().receive(self, token, mail),
@@ -579,11 +584,9 @@ impl Loop {
 
     #[inline(never)]
     fn dispatch_all_jobs(&mut self) {
-        let mut jobs = std::mem::take(&mut self.jobs);
-        let missing = self.shared.pool.dispatch(&mut jobs);
+        let missing = self.shared.pool.dispatch(&mut self.jobs);
         worker::start_counted(&self.shared, missing);
-        self.rejected.append(&mut jobs);
-        self.jobs = jobs;
+        self.rejected.append(&mut self.jobs);
     }
 
     /// Whether it is draining and takes nothing more in.

@@ -11,6 +11,12 @@
 //! takes more than twice the time. Those requests are answered first, and then all of them are sent. A call of a route that was not so
 //! fast when it last ran on this loop comes behind what is held: it may take its time, and nothing else is to wait for it.
 //!
+//! Where a worker answers, it sends the answer itself, as a rule. But a loop that hands over calls which are known to be short lets
+//! its workers come first, and then looks what they have done: short answers that were quickly made meanwhile it sends, all that it finds
+//! together. By a worker each connection would change cores twice, and in between two calls there would be a send. Such a loop does nothing
+//! else in between, least of all call a handler, and where it would sleep the workers send again: no answer waits for anything but the
+//! loop's turn on its core.
+//!
 //! What a session has said while the loop was with it is held by the same rules. Until that is sent the loop is the one that writes
 //! to its socket; what others say meanwhile goes behind it.
 
@@ -32,7 +38,7 @@ const MAX_HELD_NS: u64 = 1_000_000;
 const MAX_FAST_HELD_NS: u64 = 100_000;
 /// Larger answers that were made fast are not held. Sixteen short ones to pipelined requests are fewer bytes; of sixteen connections it
 /// is 64 KiB, for which a second cache has room several times.
-const MAX_FAST_BYTES: usize = 4 * 1024;
+pub(crate) const MAX_FAST_BYTES: usize = 4 * 1024;
 
 /// What is held, in the order in which it was made; of a connection one answer, or what a session has said meanwhile, at most.
 pub(crate) struct HeldAnswers {
@@ -184,11 +190,7 @@ impl HeldAnswers {
         if !waits || took_ns >= MAX_MADE_NS || answer.is_empty() {
             return None;
         }
-        if self.count == 0 {
-            self.batch = self.batch.wrapping_add(1);
-            self.since = Some(now);
-        }
-        self.push(token, answer);
+        self.push(token, answer, now);
         self.has_fast |= is_fast;
         Some(self.batch)
     }
@@ -206,7 +208,17 @@ impl HeldAnswers {
         batch
     }
 
-    fn push(&mut self, token: Token, answer: &mut Vec<u8>) {
+    /// Takes an answer that a worker has made, and leaves an empty buffer. What goes together with it has the number that is returned.
+    pub(crate) fn take_made(&mut self, token: Token, answer: &mut Vec<u8>, now: Moment) -> u32 {
+        self.push(token, answer, now);
+        self.batch
+    }
+
+    fn push(&mut self, token: Token, answer: &mut Vec<u8>, now: Moment) {
+        if self.count == 0 {
+            self.batch = self.batch.wrapping_add(1);
+            self.since = Some(now);
+        }
         if self.count == self.sends.len() {
             self.sends.push(BatchedSend { token, bytes: Vec::new(), sent: 0 });
         }

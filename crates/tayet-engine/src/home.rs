@@ -15,6 +15,8 @@ pub(crate) struct Home {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) topics: Topics,
     pub(crate) clock: Clock,
+    /// The loop has let the workers come first, and is about to look what they have done: it does nothing else meanwhile.
+    pub(crate) takes_answers: AtomicBool,
     /// The server stops: answers from now on are their connections' last.
     pub(crate) is_draining: AtomicBool,
     /// Connections that other loops have given to this one and it has not taken in yet.
@@ -37,6 +39,7 @@ impl Home {
             topics,
             clock: Clock::default(),
             is_draining: AtomicBool::new(false),
+            takes_answers: AtomicBool::new(false),
             coming_connections: AtomicUsize::new(0),
             may_block,
             sent_messages: AtomicU64::new(0),

@@ -39,12 +39,13 @@ impl JobQueue {
         self.jobs.push_back(job);
     }
 
-    pub(crate) fn extend(&mut self, jobs: Vec<Job>) {
+    /// Takes all of these.
+    pub(crate) fn append(&mut self, jobs: &mut Vec<Job>) {
         let in_turn = jobs.iter().filter(|job| job.takes_turns()).count();
         if in_turn > 0 {
             self.turns.note_queued(in_turn);
         }
-        self.jobs.extend(jobs);
+        self.jobs.extend(jobs.drain(..));
     }
 
     /// Takes what has waited longest, but rather what takes no turns where threads enough wait for theirs. `None` as well if
@@ -106,7 +107,7 @@ mod tests {
     /// Numbered jobs; the even ones take turns.
     fn queue(count: usize) -> JobQueue {
         let mut queue = JobQueue::default();
-        queue.extend((0..count).map(|number| test_job(number, number % 2 == 0)).collect());
+        queue.append(&mut (0..count).map(|number| test_job(number, number % 2 == 0)).collect());
         queue
     }
 

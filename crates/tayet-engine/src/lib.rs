@@ -53,6 +53,7 @@ pub mod problem;
 mod proxy_header;
 mod publication;
 mod rate;
+mod report;
 mod request;
 mod request_body;
 mod responder;

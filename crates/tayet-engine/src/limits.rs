@@ -41,7 +41,8 @@ pub struct Limits {
     /// wake their clients fewer times. They wait a millisecond at most, and the call then under way; none that took 500 µs waits,
     /// so that 500 or more means none for this. Short ones that are made faster wait only while requests are answered that came
     /// with theirs, 16 at most, for 100 µs and the call then under way (four calls, where a quick route has just turned slow), and for
-    /// no route that was slower before. Default 20 µs.
+    /// no route that was slower before. Of calls on other threads, those that took less are answered by their loop, together, while it has
+    /// nothing else to do; 0 means none. Default 20 µs.
     pub hold_answers_from_us: u64,
     /// Bytes of an answer's head and small bodies that are gathered before they are sent. Default 64 KiB.
     pub coalesce_bytes: usize,

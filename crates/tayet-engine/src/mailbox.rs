@@ -1,15 +1,13 @@
 //! A loop's mailbox: what other threads have to tell it, with one wake-up for any number of messages.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use http::StatusCode;
-use tayet_net::{Moment, PeerAddress, Token, Waker};
+use tayet_net::{PeerAddress, Token, Waker};
 
-use crate::Request;
-use crate::answer::Unsent;
 use crate::connection::Answer;
-use crate::download::Download;
 use crate::fan_out::TopicWork;
+use crate::report::Report;
 use crate::sync::{Mutex, lock};
 
 /// What a loop is told.
@@ -17,15 +15,8 @@ use crate::sync::{Mutex, lock};
 pub(crate) enum Message {
     /// A handler's answer, to be sent by the loop.
     Answer { token: Token, exchange: u32, answer: Box<Answer> },
-    /// A handler's answer has been sent, or as much of it as the socket took, and when.
-    Answered {
-        token: Token,
-        exchange: u32,
-        record: Option<Record>,
-        request: Option<Box<Request>>,
-        outcome: Outcome,
-        at: Moment,
-    },
+    /// A handler's answer has been made by another thread, and mostly sent.
+    Answered(Report),
     /// A handler waits for more of its request's body.
     BodyWanted(Token),
     /// A handler that received its request's body itself is done with that, and how much it took.
@@ -55,28 +46,6 @@ pub(crate) enum SessionMail {
     Overflowed,
 }
 
-/// What the loop counts of an answer that it has not given itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Record {
-    /// A worker's.
-    Dispatched { status: StatusCode, waited_ns: u64, took_ns: u64 },
-    /// One that its handler has deferred.
-    Deferred { status: StatusCode },
-}
-
-/// How far an answer came that was not sent by the loop.
-#[derive(Debug)]
-pub(crate) enum Outcome {
-    /// All of it is sent.
-    Sent { keep_alive: bool, bytes: u64 },
-    /// The rest is for the loop to send.
-    Rest(Unsent),
-    /// So many bytes are sent, and the rest is for the loop to keep until the client takes more.
-    Parked { download: Box<Download>, bytes: u64 },
-    /// The connection is broken, or must be cut.
-    Broken,
-}
-
 /// The mailbox of the engine's loops.
 pub(crate) type Mailbox = Post<Message>;
 
@@ -89,26 +58,26 @@ pub(crate) struct Post<M> {
 }
 
 struct State<M> {
-    messages: Vec<M>,
+    messages: VecDeque<M>,
     is_asleep: bool,
 }
 
 impl<M> Post<M> {
     pub(crate) fn new(waker: Waker) -> Self {
-        Self { state: Mutex::new(State { messages: Vec::new(), is_asleep: false }), waker }
+        Self { state: Mutex::new(State { messages: VecDeque::new(), is_asleep: false }), waker }
     }
 
     /// Adds a message; wakes the receiver if it sleeps and has not been woken yet.
     pub(crate) fn post(&self, message: M) {
-        self.post_unless(message, || false);
+        self.post_unless(message, |_| false);
     }
 
     /// Adds a message and lets the receiver sleep on if `can_wait` says so, asked under the lock. The receiver then finds
     /// it when something else wakes it.
-    pub(crate) fn post_unless(&self, message: M, can_wait: impl FnOnce() -> bool) {
+    pub(crate) fn post_unless(&self, message: M, can_wait: impl FnOnce(&M) -> bool) {
         let mut state = lock(&self.state);
-        state.messages.push(message);
-        let wake = state.is_asleep && !can_wait();
+        let wake = state.is_asleep && !can_wait(&message);
+        state.messages.push_back(message);
         if wake {
             state.is_asleep = false;
         }
@@ -126,7 +95,8 @@ impl<M> Post<M> {
     }
 
     /// The receiver's, awake: takes all messages into `into`, which must be empty.
-    pub(crate) fn take(&self, into: &mut Vec<M>) {
+    pub(crate) fn take(&self, into: &mut VecDeque<M>) {
+        debug_assert!(into.is_empty(), "these would come again");
         let mut state = lock(&self.state);
         state.is_asleep = false;
         std::mem::swap(&mut state.messages, into);
@@ -163,7 +133,7 @@ mod tests {
         let post = Post::new(Arc::clone(&wakes) as Waker);
         post.post(1);
         assert!(!post.fall_asleep());
-        let mut taken = Vec::new();
+        let mut taken = VecDeque::new();
         post.take(&mut taken);
         assert_eq!(taken, [1]);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
@@ -179,11 +149,11 @@ mod tests {
         let wakes = Arc::new(Count::default());
         let post = Post::new(Arc::clone(&wakes) as Waker);
         assert!(post.fall_asleep());
-        post.post_unless(1, || true);
+        post.post_unless(1, |_| true);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
         post.post(2);
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        let mut taken = Vec::new();
+        let mut taken = VecDeque::new();
         post.take(&mut taken);
         assert_eq!(taken, [1, 2]);
     }
@@ -233,7 +203,7 @@ mod loom_tests {
                     }
                     *rung = false;
                 }
-                let mut taken = Vec::new();
+                let mut taken = VecDeque::new();
                 post.take(&mut taken);
                 seen += taken.len();
             }
@@ -255,7 +225,7 @@ mod loom_tests {
             let awaited = Arc::new(AtomicBool::new(false));
             let worker = thread::spawn({
                 let (post, awaited) = (Arc::clone(&post), Arc::clone(&awaited));
-                move || post.post_unless(1, || !awaited.load(Ordering::Relaxed))
+                move || post.post_unless(1, |_| !awaited.load(Ordering::Relaxed))
             });
             awaited.store(true, Ordering::Relaxed);
             if post.fall_asleep() {
@@ -264,7 +234,7 @@ mod loom_tests {
                     rung = bell.changed.wait(rung).unwrap();
                 }
             }
-            let mut taken = Vec::new();
+            let mut taken = VecDeque::new();
             post.take(&mut taken);
             assert_eq!(taken, [1]);
             worker.join().unwrap();

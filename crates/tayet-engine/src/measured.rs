@@ -1,6 +1,7 @@
 //! What benches measure alone: how threads hand over to each other, what a loop writes for a request, and what a request takes
 //! over a driver of the bench's own. Not for applications; it changes without notice.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl Job {
             has_bulkhead: false,
             takes_turns: false,
         };
-        Self(worker::Job::Call(Box::new(call)))
+        Self(worker::Job::Call(call))
     }
 }
 
@@ -109,7 +110,7 @@ impl Letter {
 
 /// What a loop has been told.
 #[derive(Default)]
-pub struct Letters(Vec<Message>);
+pub struct Letters(VecDeque<Message>);
 
 impl Letters {
     /// How many they were; they are gone then.
@@ -150,7 +151,7 @@ pub struct Writer {
     shared: Arc<Shared>,
     slot: Slot<Loop>,
     the_loop: Option<Box<Loop>>,
-    taken: Vec<Message>,
+    taken: VecDeque<Message>,
 }
 
 impl Writer {
@@ -167,7 +168,7 @@ impl Writer {
             shared: Arc::clone(&shared),
             slot: Slot::new(),
             the_loop: Some(Box::new(Loop::new(index, Arc::clone(&shared), driver, Vec::new()))),
-            taken: Vec::new(),
+            taken: VecDeque::new(),
         };
         Ok(drivers.into_iter().enumerate().map(writer).collect())
     }

@@ -11,7 +11,8 @@ use tayet_net::{Outgoing, PeerAddress, Socket, Token};
 use crate::Topics;
 use crate::answer::Unsent;
 use crate::home::Home;
-use crate::mailbox::{Message, Outcome};
+use crate::mailbox::Message;
+use crate::report::Outcome;
 use crate::sync::{Mutex, lock};
 
 /// A connection, as those who handle its requests see it.
@@ -72,13 +73,6 @@ impl Peer {
         }
     }
 
-    /// Tells the loop that an exchange is over: now if the loop waits for that, else when it next looks.
-    pub(crate) fn tell_loop_lazily(&self, message: Message) {
-        if let Some(link) = &self.link {
-            link.home.mailbox.post_unless(message, || !self.awaited.load(Ordering::Relaxed));
-        }
-    }
-
     /// Sends an answer as far as the socket takes it now. For whoever has claimed it, while nothing else waits to be sent. What
     /// is left takes `head` along.
     pub(crate) fn send_answer(&self, head: &mut Vec<u8>, tail: Bytes, keep_alive: bool) -> Outcome {
@@ -93,11 +87,11 @@ impl Peer {
             return Outcome::Sent { keep_alive, bytes: total as u64 };
         }
         let head = std::mem::take(head);
-        Outcome::Rest(Unsent { outgoing: Outgoing { head, tail, sent }, keep_alive })
+        Outcome::Rest(Box::new(Unsent { outgoing: Outgoing { head, tail, sent }, keep_alive }))
     }
 
-    pub(crate) fn home(&self) -> Option<&Home> {
-        self.link.as_ref().map(|link| &*link.home)
+    pub(crate) fn home(&self) -> Option<&Arc<Home>> {
+        self.link.as_ref().map(|link| &link.home)
     }
 
     pub(crate) fn socket(&self) -> Option<&Arc<dyn Socket>> {
@@ -114,6 +108,11 @@ impl Peer {
 
     pub(crate) fn set_disconnected(&self) {
         self.disconnected.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the loop waits for the connection to be free.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed)
     }
 
     /// The loop's: whether it waits for the connection to be free. Ordered by the mailbox's lock, which the loop takes

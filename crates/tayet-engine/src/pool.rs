@@ -129,15 +129,15 @@ impl Pool {
         let mut state = self.lock();
         // With a queue and idle workers, one of the others is on its way to it. Calls that take turns wait for theirs.
         let is_served = state.queue.has_turnless();
-        let (taken, left) = self.admit(&state, jobs);
-        *jobs = left;
-        let taken = state.bulkheads.admit(taken);
-        let workers = workers_for(&taken, self.turns.room());
-        state.queue.extend(taken);
+        let mut left = self.take_surplus(&state, jobs);
+        state.bulkheads.admit(jobs);
+        let workers = workers_for(jobs, self.turns.room());
+        state.queue.append(jobs);
         let missing = if state.idle.is_empty() { self.recruit_at_once(&mut state, workers) } else { 0 };
         let woken = state.wake(workers - usize::from(is_served && workers > 0));
         drop(state);
         woken.iter().for_each(|seat| seat.thread.unpark());
+        jobs.append(&mut left);
         missing
     }
 
@@ -293,19 +293,19 @@ impl Pool {
         !self.lock().queue.is_empty()
     }
 
-    /// Parts jobs into those that the queue has room for and those that it has not. Only requests may be refused: of the
-    /// rest of responses, whose clients have their heads already, and of sockets' events there are no more than
-    /// connections.
-    fn admit(&self, state: &State, jobs: &mut Vec<Job>) -> (Vec<Job>, Vec<Job>) {
+    /// Takes those jobs out that the queue has no room for. Only requests may be refused: of the rest of responses, whose
+    /// clients have their heads already, and of sockets' events there are no more than connections.
+    fn take_surplus(&self, state: &State, jobs: &mut Vec<Job>) -> Vec<Job> {
         let mut room = self.queue_capacity.saturating_sub(state.queued());
         if jobs.len() <= room {
-            return (std::mem::take(jobs), Vec::new());
+            return Vec::new();
         }
-        jobs.drain(..).partition(|job| {
-            let is_taken = room > 0 || !matches!(job, Job::Call(_));
+        let is_refused = |job: &mut Job| {
+            let has_room = room > 0;
             room = room.saturating_sub(1);
-            is_taken
-        })
+            !has_room && matches!(job, Job::Call(_))
+        };
+        jobs.extract_if(.., is_refused).collect()
     }
 
     fn take(&self, state: &mut State, precedence: Precedence) -> Option<Job> {

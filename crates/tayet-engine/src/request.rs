@@ -53,6 +53,8 @@ pub struct Request {
     is_surrounded: bool,
     interims: InterimPath,
     extras: OnceCell<Box<Extras>>,
+    /// Room for its answer, encoded.
+    answer: Vec<u8>,
 }
 
 /// What most requests never have: it is made when it is first asked for.
@@ -89,7 +91,13 @@ impl Request {
             is_surrounded: false,
             interims: InterimPath::Socket,
             extras: OnceCell::new(),
+            answer: Vec::new(),
         }
+    }
+
+    /// Where a worker lays its answer, encoded, for the loop that sends it.
+    pub(crate) fn answer_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.answer
     }
 
     pub(crate) fn head(&self) -> &Head {
@@ -410,6 +418,7 @@ impl Request {
             is_surrounded: false,
             interims: self.interims,
             extras: self.extras.clone(),
+            answer: Vec::new(),
         };
         // They stay with this one.
         leaving.take_held_interims();

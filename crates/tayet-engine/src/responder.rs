@@ -16,7 +16,7 @@ use crate::connection::Answer;
 use crate::deferral::Deferral;
 use crate::mailbox::Message;
 use crate::peer::Peer;
-use crate::worker::Report;
+use crate::report::{Record, Report};
 use crate::{Response, problem};
 
 /// Answers a request after its handler has returned, from any thread. Dropped unanswered, it answers 500.
@@ -72,7 +72,7 @@ impl Responder {
 
 /// Sends an answer to its socket, as a worker does, unless somebody else has taken it on.
 fn send(peer: Arc<Peer>, exchange: u32, asked: Asked, mut response: Response) {
-    let Some(home) = peer.home() else { return };
+    let Some(home) = peer.home().map(Arc::clone) else { return };
     if !peer.claim(exchange) {
         return;
     }
@@ -88,7 +88,8 @@ fn send(peer: Arc<Peer>, exchange: u32, asked: Asked, mut response: Response) {
         }
     };
     let outcome = peer.send_answer(&mut bytes, tail, keep_alive);
-    Report::of_deferred(peer, exchange, response.status(), outcome, at).tell();
+    let record = Record::Deferred { status: response.status() };
+    Report::new(peer, exchange, Some(record), outcome, at).tell_home(&home);
 }
 
 /// The date, made anew now and then by each thread that answers.

@@ -52,6 +52,7 @@ fn any_habits(random: &mut Random) -> Habits {
     Habits {
         takeovers: *random.pick(&[0, 200, 1_000]),
         late_reports: *random.pick(&[0, 200, 1_000]),
+        looking_loops: *random.pick(&[0, 200, 1_000]),
         handler_us: 0..=*random.pick(&[0, 300, 5_000]),
         workers: random.size(1..=8),
         read_bytes: *random.pick(&[50_000, 4_000]),

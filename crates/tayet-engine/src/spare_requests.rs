@@ -3,7 +3,7 @@
 use crate::Request;
 
 /// How many are kept.
-const MAX_SPARE_REQUESTS: usize = 64;
+const MAX_SPARE_REQUESTS: usize = 256;
 
 /// Requests kept for later ones, so that these need no memory of their own.
 #[expect(clippy::vec_box, reason = "they are handed on boxed; unboxing would copy them each time")]

@@ -21,11 +21,13 @@ use crate::clock::DateCache;
 use crate::connection::Answer;
 use crate::download::Download;
 use crate::event_loop::{Due, Loop, Step};
+use crate::held::MAX_FAST_BYTES;
 use crate::interim::InterimPath;
-use crate::mailbox::{Message, Outcome, Record};
+use crate::mailbox::Message;
 use crate::monitor::Driving;
 use crate::peer::Peer;
 use crate::pool::Assignment;
+use crate::report::{Outcome, Record, Report};
 use crate::route_class::RouteClass;
 use crate::seat::Seat;
 use crate::shared::Shared;
@@ -61,7 +63,7 @@ pub(crate) fn start_counted(shared: &Arc<Shared>, count: usize) {
 #[derive(Debug)]
 pub(crate) enum Job {
     /// A request for its handler.
-    Call(Box<Call>),
+    Call(Call),
     /// The rest of a response whose handler has returned.
     Write(Box<WriteBody>),
     /// Files, or what is left of them.
@@ -207,7 +209,7 @@ fn run(shared: &Arc<Shared>, first: Option<Box<Loop>>) {
                 while let Some(job) = next {
                     let bulkhead = job.bulkhead();
                     if let Some(report) = worker.run(job) {
-                        report.tell();
+                        report.tell(shared);
                     }
                     next = bulkhead.and_then(|route| shared.pool.leave(route));
                 }
@@ -286,7 +288,7 @@ impl Worker {
     /// another's to say.
     pub(crate) fn run(&mut self, job: Job) -> Option<Report> {
         match job {
-            Job::Call(call) => self.call(*call),
+            Job::Call(call) => self.call(call),
             Job::Write(write) => Some(self.write(*write)),
             Job::Download(download) => Some(self.resume(download)),
             Job::Events(events) => {
@@ -328,21 +330,23 @@ impl Worker {
         }
         // A body that was not read to its end leaves the connection in the middle of it.
         let is_read = pipe.is_none_or(|pipe| pipe.is_finished());
-        let asked =
-            Asked { keep_alive: asked.keep_alive && is_read && !self.shared.is_shutting_down(), ..asked };
-        let record = Record::Dispatched {
-            status: response.status(),
-            waited_ns: started.ns_since(queued_at),
-            took_ns: now.ns_since(started),
-        };
+        let keep_alive = asked.keep_alive && is_read && !self.shared.is_shutting_down();
+        let took_ns = now.ns_since(started);
+        let record =
+            Record::Dispatched { status: response.status(), waited_ns: started.ns_since(queued_at), took_ns };
+        let exchange = request.exchange();
+        let peer = request.retire().expect("it came by a connection");
         self.buffer.clear();
-        let date = self.date.at(now);
-        let encoded = encode(response, asked, date, &mut self.buffer);
+        let asked = Asked { keep_alive, ..asked };
+        let encoded = encode(response, asked, self.date.at(now), &mut self.buffer);
         if takes_turns && !matches!(encoded, Encoded::Whole { .. }) {
             kept::give_back();
         }
-        let (peer, exchange) = (Arc::clone(request.peer()), request.exchange());
         let (outcome, at) = match encoded {
+            Encoded::Whole { keep_alive: true } if self.is_loops_to_send(&peer, took_ns) => {
+                std::mem::swap(&mut self.buffer, request.answer_mut());
+                (Outcome::Made, now)
+            }
             Encoded::Whole { keep_alive } => {
                 (peer.send_answer(&mut self.buffer, Bytes::new(), keep_alive), now)
             }
@@ -358,22 +362,31 @@ impl Worker {
             }
             Encoded::Session { .. } => unreachable!("sessions are opened by their loop"),
         };
-        request.retire();
-        Some(Report { peer, exchange, record: Some(record), request: Some(request), outcome, at })
+        let report = Report::new(peer, exchange, Some(record), outcome, at);
+        Some(Report { request: Some(request), ..report })
+    }
+
+    /// Whether a connection's loop is to send the answer in the buffer, which was made in so long: one that is about to look what
+    /// its workers have done sends short ones together (`held.rs`).
+    fn is_loops_to_send(&self, peer: &Peer, took_ns: u64) -> bool {
+        let Some(index) = peer.home().map(|home| home.index) else { return false };
+        self.shared.homes[index].takes_answers.load(Ordering::Relaxed)
+            && took_ns < self.shared.limits.hold_answers_from_us.saturating_mul(1_000)
+            && self.buffer.len() <= MAX_FAST_BYTES
     }
 
     /// Writes the body of a response whose handler ran on its loop.
     fn write(&mut self, job: WriteBody) -> Report {
         let WriteBody { peer, exchange, head, write, framing, keep_alive, .. } = job;
         let outcome = write_body(&self.shared, &peer, head, write, framing, keep_alive);
-        Report { peer, exchange, record: None, request: None, outcome, at: self.shared.clock.now() }
+        Report::new(peer, exchange, None, outcome, self.shared.clock.now())
     }
 
     /// Goes on with a download, from which its client takes something again.
     fn resume(&self, download: Box<Download>) -> Report {
         let (peer, exchange) = (Arc::clone(&download.peer), download.exchange);
         let (outcome, at) = self.send_some(download);
-        Report { peer, exchange, record: None, request: None, outcome, at }
+        Report::new(peer, exchange, None, outcome, at)
     }
 
     /// Sends what the client takes now of a download; with the rest no thread waits.
@@ -412,37 +425,6 @@ impl Worker {
             started = now;
         }
         channel.tell_handled(Some(waited_ns));
-    }
-}
-
-/// What became of an answer, for the loop.
-pub(crate) struct Report {
-    peer: Arc<Peer>,
-    exchange: u32,
-    record: Option<Record>,
-    request: Option<Box<Request>>,
-    outcome: Outcome,
-    at: Moment,
-}
-
-impl Report {
-    /// Of an answer that its handler has deferred.
-    pub(crate) fn of_deferred(
-        peer: Arc<Peer>,
-        exchange: u32,
-        status: StatusCode,
-        outcome: Outcome,
-        at: Moment,
-    ) -> Self {
-        Self { peer, exchange, record: Some(Record::Deferred { status }), request: None, outcome, at }
-    }
-
-    /// Tells the loop; if the connection only waits for the next request, when the loop next looks.
-    pub(crate) fn tell(self) {
-        let Self { peer, exchange, record, request, outcome, at } = self;
-        let can_wait = matches!(outcome, Outcome::Sent { keep_alive: true, .. });
-        let message = Message::Answered { token: peer.token, exchange, record, request, outcome, at };
-        if can_wait { peer.tell_loop_lazily(message) } else { peer.tell_loop(message) }
     }
 }
 
@@ -573,7 +555,7 @@ impl Shared {
 /// A numbered call, for tests.
 #[cfg(all(test, not(loom)))]
 pub(crate) fn test_job(number: usize, takes_turns: bool) -> Job {
-    Job::Call(Box::new(Call {
+    Job::Call(Call {
         request: Box::new(Request::builder("GET", &format!("/{number}")).build().unwrap()),
         asked: Asked { version: http::Version::HTTP_11, is_head: false, keep_alive: true },
         pipe: None,
@@ -582,7 +564,7 @@ pub(crate) fn test_job(number: usize, takes_turns: bool) -> Job {
         timeout_at_ms: None,
         has_bulkhead: false,
         takes_turns,
-    }))
+    })
 }
 
 #[cfg(all(test, not(loom)))]

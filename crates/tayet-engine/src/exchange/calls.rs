@@ -69,7 +69,7 @@ impl Loop {
         };
         let (asked, timeout_at_ms) = (busy.asked, busy.timeout_at_ms);
         let pipe = busy.stream.as_ref().map(|stream| Arc::clone(&stream.pipe));
-        let call = Box::new(Call {
+        let call = Call {
             request,
             asked,
             queued_at: self.now,
@@ -79,14 +79,14 @@ impl Loop {
             has_bulkhead: route.has_bulkhead,
             takes_turns: route.takes_turns,
             pipe,
-        });
+        };
         if call.pipe.is_some() {
             self.set_busy_deadline(token);
         }
         // A worker writes to the socket itself, so nothing of the loop's may be on its way there.
         match self.flush(token) {
             Sending::Done => self.jobs.push(Job::Call(call)),
-            Sending::Pending => self.note_after_send(token, AfterSend::Dispatch(call)),
+            Sending::Pending => self.note_after_send(token, AfterSend::Dispatch(Box::new(call))),
             Sending::Failed => {}
         }
         Progress::Again

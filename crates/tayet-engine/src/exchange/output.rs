@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use tayet_net::{Moment, Token};
+use tayet_net::{Moment, Outgoing, Token};
 
-use crate::Response;
 use crate::answer::{Asked, Encoded, encode};
 use crate::body::Kind;
 use crate::connection::{AfterSend, Answer, Phase};
 use crate::download::Download;
 use crate::event_loop::{Loop, Sending};
-use crate::mailbox::{Outcome, Record};
 use crate::peer::Peer;
+use crate::report::{Outcome, Record, Report};
 use crate::worker::{Job, WriteBody};
+use crate::{Request, Response};
 
 impl Loop {
     /// An answer that came by the mailbox.
@@ -52,16 +52,20 @@ impl Loop {
         }
     }
 
-    /// An answer that a worker has sent, or begun to.
-    pub(crate) fn exchange_over(
-        &mut self,
-        token: Token,
-        exchange: u32,
-        record: Option<Record>,
-        outcome: Outcome,
-        at: Moment,
-    ) {
+    /// An answer has been made elsewhere, and sent or begun to be.
+    pub(crate) fn exchange_over(&mut self, mut report: Report) {
+        let mut request = report.request.take();
+        self.end_exchange(report, request.as_deref_mut().map(Request::answer_mut));
+        if let Some(request) = request {
+            self.spare_requests.keep(request);
+        }
+    }
+
+    /// The same; `made` is where an answer lies that is to be sent here.
+    fn end_exchange(&mut self, report: Report, made: Option<&mut Vec<u8>>) {
+        let Report { token, peer, exchange, record, outcome, at, .. } = report;
         let Some(connection) = self.connections.get(token) else { return };
+        connection.peer.give_back(peer);
         let Some(busy) = connection.busy(exchange) else { return };
         match record {
             Some(Record::Dispatched { status, waited_ns, took_ns }) => {
@@ -80,6 +84,15 @@ impl Loop {
             Outcome::Sent { keep_alive, bytes } => {
                 self.shard.sent_bytes.add(bytes);
                 (keep_alive, Sending::Done)
+            }
+            Outcome::Made => {
+                let Some(answer) = made else { return };
+                if connection.has_nothing_to_read() && self.stop_at_ms.is_none() {
+                    self.hold_made(token, answer, at);
+                    return;
+                }
+                let mut outgoing = Outgoing { head: std::mem::take(answer), ..Outgoing::default() };
+                (true, self.send(token, &mut outgoing))
             }
             Outcome::Rest(mut unsent) => {
                 self.shard.sent_bytes.add(unsent.outgoing.sent as u64);
@@ -102,6 +115,16 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
         }
+    }
+
+    /// Holds a worker's answer for those that are sent with it. The connection idles then.
+    fn hold_made(&mut self, token: Token, answer: &mut Vec<u8>, at: Moment) {
+        let batch = self.held.take_made(token, answer, self.now);
+        if let Some(connection) = self.connections.get(token) {
+            connection.held_batch = batch;
+        }
+        self.set_deadline(token, at.as_ms() + self.shared.limits.keep_alive_timeout_ms);
+        self.send_held_if_enough();
     }
 
     /// Keeps what is left of a download until its client takes more. The deadline is counted from when it last took something.
@@ -128,7 +151,7 @@ impl Loop {
         match then {
             AfterSend::GoOn => self.go_on(token),
             AfterSend::Dispatch(call) => {
-                self.jobs.push(Job::Call(call));
+                self.jobs.push(Job::Call(*call));
                 self.go_on(token);
             }
             AfterSend::Resume(mut download) => {

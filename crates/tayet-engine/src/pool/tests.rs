@@ -265,7 +265,7 @@ fn past_its_capacity_calls_stay_with_the_loop() {
 /// A job with a number, of route 0, which has a bulkhead.
 fn bounded_job(number: usize) -> Job {
     let Job::Call(call) = job(number) else { unreachable!() };
-    Job::Call(Box::new(Call { has_bulkhead: true, ..*call }))
+    Job::Call(Call { has_bulkhead: true, ..call })
 }
 
 fn bounded_pool(most: usize) -> Pool {

@@ -304,6 +304,32 @@ fn what_was_made_fast_waits_for_no_call_that_may_be_slow() {
     });
 }
 
+#[test]
+fn what_a_worker_makes_while_its_loop_looks_is_sent_by_the_loop_if_it_is_short() {
+    const LARGE: &str = "GET /Sized/1/4096 HTTP/1.1\r\nHost: x\r\n\r\n";
+    const CALL: Duration = Duration::from_micros(10);
+    const ASKED_AT: Duration = ms(10);
+    // How many loops look, what is asked for, and how many times a call's time it takes: once to make the answer and, where the loop
+    // sends it, once again until the worker tells it.
+    for (looking_loops, ask, times) in [(0, HELLO, 1), (1_000, HELLO, 2), (1_000, LARGE, 1)] {
+        for_each_seed(SEEDS, |seed| {
+            let call_us = CALL.as_micros() as u64;
+            let habits = Habits {
+                looking_loops,
+                late_reports: 1_000,
+                handler_us: call_us..=call_us,
+                ..Habits::default()
+            };
+            let stage = Stage::new(seed, ExecutionModel::ThreadPool { threads: 1 }, limits(), habits);
+            let script = Client::connecting_at(ms(0)).wait(ASKED_AT).send(ask).await_answers(1).close();
+            let client = stage.net.add(script);
+            stage.drain_at(ms(1_000));
+            let stage = stage.run();
+            assert_eq!(stage.net.transcript(client).arrived_at(0), Some(ASKED_AT + times * CALL));
+        });
+    }
+}
+
 /// All but the last, which may be fewer.
 fn assert_all_are(batches: &[usize], together: usize) {
     let (last, whole) = batches.split_last().unwrap();

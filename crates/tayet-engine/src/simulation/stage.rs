@@ -38,6 +38,8 @@ pub(super) struct Habits {
     pub(super) takeovers: u32,
     /// How many workers in a thousand take their time between an answer and the report of it.
     pub(super) late_reports: u32,
+    /// How many answers in a thousand are made while their loop is about to look for them.
+    pub(super) looking_loops: u32,
     /// What a handler takes, in microseconds.
     pub(super) handler_us: RangeInclusive<u64>,
     /// How many workers there are.
@@ -48,7 +50,14 @@ pub(super) struct Habits {
 
 impl Default for Habits {
     fn default() -> Self {
-        Self { takeovers: 200, late_reports: 200, handler_us: 0..=3_000, workers: 8, read_bytes: 10_000 }
+        Self {
+            takeovers: 200,
+            late_reports: 200,
+            looking_loops: 200,
+            handler_us: 0..=3_000,
+            workers: 8,
+            read_bytes: 10_000,
+        }
     }
 }
 
@@ -222,7 +231,7 @@ impl Crew {
     }
 
     /// Reads some of a body that arrives. At its end the handler is called.
-    fn read_on(&self, mut call: Box<Call>, mut read: ReadBefore) {
+    fn read_on(&self, mut call: Call, mut read: ReadBefore) {
         let ignores_body =
             ["/Ignoring/", "/Deferred/"].iter().any(|path| call.request.path().starts_with(path));
         let mut part = vec![0; lock(&self.state).random.size(1..=self.habits.read_bytes)];
@@ -253,13 +262,15 @@ impl Crew {
     /// Does the job, and tells the loop of it, at once or a little later.
     fn finish(&self, job: Job) {
         let mut state = lock(&self.state);
+        let is_looking = state.random.chance(self.habits.looking_loops);
+        self.shared.homes[0].takes_answers.store(is_looking, Ordering::Relaxed);
         let report = state.worker.run(job);
         let is_late = state.random.chance(self.habits.late_reports);
         drop(state);
         let crew = self.clone();
         let tell = move || {
             if let Some(report) = report {
-                report.tell();
+                report.tell(&crew.shared);
             }
             lock(&crew.state).busy -= 1;
             crew.take_jobs();
