@@ -24,6 +24,7 @@ use crate::clock::DateCache;
 use crate::connection::{AfterSend, Connection, Phase, Table};
 use crate::counters::Shard;
 use crate::fan_out::LocalTopics;
+use crate::grace::Grace;
 use crate::held::HeldAnswers;
 use crate::home::Home;
 use crate::mailbox::Message;
@@ -35,11 +36,6 @@ use crate::socket_event::SocketEvent;
 use crate::spare_requests::SpareRequests;
 use crate::worker::{self, Job};
 use crate::{ExecutionModel, Request, WebSocketError};
-
-/// Looks at what has come before a draining loop closes its listeners, and then before it closes its idle connections,
-/// however late it comes to them: the first accepts what stands in the queue, the others read what those have sent.
-const DRAIN_LOOKS_TO_ACCEPT: u32 = 1;
-const DRAIN_LOOKS_TO_READ: u32 = 2;
 
 /// How long accepting pauses when the process is out of descriptors, or connections are at their limit.
 const ACCEPT_PAUSE_MS: u64 = 100;
@@ -97,7 +93,7 @@ pub(crate) struct Loop {
     /// When the loop gives up on what is under way; `Some` while it drains.
     pub(crate) stop_at_ms: Option<u64>,
     /// While a draining loop still takes in what is on its way to it.
-    grace: Option<Grace>,
+    pub(crate) grace: Option<Grace>,
     pub(crate) home: Arc<Home>,
     pub(crate) codec: Codec,
     pub(crate) topics: LocalTopics,
@@ -110,6 +106,8 @@ pub(crate) struct Loop {
     accept_again_at_ms: Option<u64>,
     /// The loop whose number of connections was looked at last.
     compared: usize,
+    /// What its home says.
+    takes_answers: bool,
 }
 
 /// How far a send has come when the call returns.
@@ -130,16 +128,6 @@ pub(crate) enum Submission {
         sent: usize,
     },
     Failed,
-}
-
-/// The first part of draining.
-struct Grace {
-    /// In its first half connections are accepted; those that come last have the second to say what they want.
-    is_accepting: bool,
-    /// When this half ends.
-    until_ms: u64,
-    /// Looks at what has come that are still to be taken, be it late.
-    looks_left: u32,
 }
 
 /// The connection whose input is being read.
@@ -217,6 +205,7 @@ impl Loop {
             locals,
             accept_again_at_ms: None,
             compared: index,
+            takes_answers: false,
         }
     }
 
@@ -314,9 +303,7 @@ impl Loop {
             self.close_all();
             return false;
         }
-        if let Some(grace) = &mut self.grace {
-            grace.looks_left = grace.looks_left.saturating_sub(1);
-        }
+        self.count_look();
         let sleeps = self.home.mailbox.fall_asleep();
         if sleeps {
             self.take_answers(false);
@@ -337,10 +324,10 @@ impl Loop {
 
     /// Says whether it is about to look what its workers have done, and does nothing else until then.
     #[inline]
-    fn take_answers(&self, takes: bool) {
-        let says = &self.home.takes_answers;
-        if says.load(Ordering::Relaxed) != takes {
-            says.store(takes, Ordering::Relaxed);
+    fn take_answers(&mut self, takes: bool) {
+        if self.takes_answers != takes {
+            self.takes_answers = takes;
+            self.home.takes_answers.store(takes, Ordering::Relaxed);
         }
     }
 
@@ -367,7 +354,7 @@ impl Loop {
 
     fn next_look_in(&self) -> Option<Duration> {
         let until = |at_ms: u64| Duration::from_millis(at_ms.saturating_sub(self.now_ms));
-        let grace_until_ms = self.grace.as_ref().map(|grace| grace.until_ms);
+        let grace_until_ms = self.grace.as_ref().map(Grace::until_ms);
         let others =
             [self.stop_at_ms, grace_until_ms, self.accept_again_at_ms].into_iter().flatten().map(until);
         others.chain(self.timers.next_in(self.now_ms)).min()
@@ -536,44 +523,6 @@ impl Loop {
         }
     }
 
-    /// From now on every answer is its connection's last. What has been sent to us already, be it on connections that wait
-    /// to be accepted, or is on its way, is taken in first.
-    fn drain(&mut self) {
-        self.stop_at_ms = Some(self.now_ms + self.shared.limits.shutdown_deadline_ms);
-        self.grace = Some(self.half_grace(true));
-        self.home.is_draining.store(true, Ordering::Relaxed);
-    }
-
-    fn half_grace(&self, is_accepting: bool) -> Grace {
-        let until_ms = self.now_ms + self.shared.limits.shutdown_grace_ms / 2;
-        let looks_left = if is_accepting { DRAIN_LOOKS_TO_ACCEPT } else { DRAIN_LOOKS_TO_READ };
-        Grace { is_accepting, until_ms, looks_left }
-    }
-
-    /// Behind the grace of a draining loop, those that wait for nothing are closed.
-    fn end_grace(&mut self) {
-        let now_ms = self.now_ms;
-        let ended = self.grace.take_if(|grace| grace.looks_left == 0 && grace.until_ms <= now_ms);
-        let Some(Grace { is_accepting, .. }) = ended else { return };
-        if is_accepting {
-            self.driver.stop_accepting();
-            self.grace = Some(self.half_grace(false));
-            return;
-        }
-        for token in self.connections.tokens() {
-            if let Some(sessions) = self.sessions_of(token) {
-                sessions.dismiss(self, token);
-            }
-            let Some(connection) = self.connections.get(token) else { continue };
-            if connection.is_idle() {
-                self.close(token);
-            } else {
-                // Its worker may be about to report lazily that the connection lives on.
-                connection.peer.set_awaited(true);
-            }
-        }
-    }
-
     /// Hands what was gathered to the pool; what finds the queue full is answered with 503 as soon as no connection is
     /// being looked at.
     fn dispatch_jobs(&mut self) {
@@ -587,11 +536,6 @@ impl Loop {
         let missing = self.shared.pool.dispatch(&mut self.jobs);
         worker::start_counted(&self.shared, missing);
         self.rejected.append(&mut self.jobs);
-    }
-
-    /// Whether it is draining and takes nothing more in.
-    pub(crate) fn is_past_grace(&self) -> bool {
-        self.stop_at_ms.is_some() && self.grace.is_none()
     }
 
     /// Whether a handler of this class may run here and now.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tayet_net::Moment;
+use tayet_net::{Moment, prefetch};
 
 use crate::RouteId;
 use crate::turn_queue::{Precedence, TurnQueue};
@@ -86,6 +86,10 @@ impl JobQueue {
         let job = self.jobs.pop_front()?;
         if job.takes_turns() {
             self.turns.note_taken();
+        }
+        if let Some(Job::Call(next)) = self.jobs.front() {
+            // Another core has written it, and whoever runs it does so soon.
+            prefetch(&*next.request);
         }
         Some(job)
     }

@@ -31,6 +31,7 @@ mod execution;
 mod fan_out;
 mod flusher;
 mod frugal;
+mod grace;
 mod held;
 mod home;
 mod interim;

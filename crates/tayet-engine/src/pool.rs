@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use smallvec::SmallVec;
 use tayet_net::Moment;
 
 use crate::RouteId;
@@ -58,6 +59,9 @@ struct State {
     is_stopping: bool,
 }
 
+/// More workers than these are seldom woken at once: for them memory is asked for.
+const MOSTLY_AT_ONCE: usize = 4;
+
 /// Threads by which the pool may grow in a tick, however few it has.
 const ALWAYS_AT_ONCE: usize = 4;
 
@@ -68,8 +72,9 @@ impl State {
     }
 
     /// Takes idle workers out of their list, to be woken once the lock is gone; those that parked last come first.
-    fn wake(&mut self, wanted: usize) -> Vec<Arc<Seat>> {
-        let woken = self.idle.split_off(self.idle.len() - wanted.min(self.idle.len()));
+    fn wake(&mut self, wanted: usize) -> SmallVec<[Arc<Seat>; MOSTLY_AT_ONCE]> {
+        let stay = self.idle.len() - wanted.min(self.idle.len());
+        let woken = self.idle.drain(stay..).collect::<SmallVec<_>>();
         self.note_woken(&woken);
         woken
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use tayet_net::{Moment, ThreadActivity};
+use tayet_net::{Moment, ThreadActivity, prefetch};
 
 use crate::answer::{Asked, BodyFraming, Encoded, encode};
 use crate::body::Write;
@@ -306,6 +306,8 @@ impl Worker {
             // The loop answers for its handler, if it has not done so already.
             return None;
         }
+        // It lies in another core's caches, and is needed behind the handler.
+        prefetch(&**request.peer());
         let class = self.shared.class_of(&request);
         trial::begin(pipe.is_none() && class.begins_dispatched(started.as_ms()));
         let mut place = None;
