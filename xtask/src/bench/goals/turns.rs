@@ -2,8 +2,9 @@
 
 use super::Demand::AtMost;
 use super::{Goal, Measured, goal, websockets};
-use crate::bench::contestant::{Contestant, FLOOR, TAYET};
+use crate::bench::contestant::{Contestant, FLOOR, TAYET, TAYET_INLINE};
 use crate::bench::figure::Figure;
+use crate::bench::scenario::http::TAYET_4_THREADS;
 use crate::bench::scenario::turns::{FLOOR_IO_URING, TAYET_IO_URING};
 
 pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
@@ -14,6 +15,11 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
             (2, AtMost(1.05), None),
         )
     };
+    let dispatched = goal(
+        "dispatched hello, 64 connections: CPU a request, 4 threads over inline",
+        measured.ratio("turns-dispatched", TAYET_4_THREADS, TAYET_INLINE, Figure::CpuUsPerRequest),
+        (2, AtMost(1.15), None),
+    );
     let echo = |(sockets, scenario)| websockets::echo(measured, sockets, scenario);
     let hellos = [
         ("64", "turns-64", TAYET, FLOOR),
@@ -25,5 +31,5 @@ pub(super) fn goals(measured: Measured<'_>) -> Vec<Goal> {
     ]
     .map(hello);
     let echoes = [(64, "turns-websockets-64"), (512, "turns-websockets-512")].map(echo);
-    hellos.into_iter().chain(echoes).collect()
+    hellos.into_iter().chain([dispatched]).chain(echoes).collect()
 }

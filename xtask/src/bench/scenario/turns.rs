@@ -1,10 +1,10 @@
 //! Small answers, and small messages, beside those of loops that do nothing else and of the quickest peers, in short turns: what a few
 //! per cent are to be seen of.
 
-use super::http::{FLOOR_PARSING, TAYET_HELLO};
+use super::http::{FLOOR_PARSING, TAYET_4_THREADS, TAYET_HELLO};
 use super::websockets::{self, FASTWEBSOCKETS, TUNGSTENITE};
 use super::{Family, Scenario, Work, beside};
-use crate::bench::contestant::{Contestant, FLOOR, NTEX, Program, TAYET, peer, tayet};
+use crate::bench::contestant::{Contestant, FLOOR, NTEX, Program, TAYET, TAYET_INLINE, peer, tayet};
 use crate::bench::short_turns::{ShortTurns, Traffic};
 
 pub(in crate::bench) const FLOOR_IO_URING: Contestant =
@@ -25,6 +25,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "Hello in short turns, 64 connections, 16 requests pipelined",
             (64, 16),
             EPOLL,
+        ),
+        hello(
+            "turns-dispatched",
+            "Hello through the pool in short turns, 64 connections",
+            (64, 1),
+            &[TAYET_INLINE, TAYET_4_THREADS],
         ),
         hello("turns-io-uring-64", "Hello by io_uring in short turns, 64 connections", (64, 1), IO_URING),
         hello("turns-io-uring-512", "Hello by io_uring in short turns, 512 connections", (512, 1), IO_URING),
