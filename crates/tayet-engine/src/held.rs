@@ -15,7 +15,8 @@
 //! its workers come first, and then looks what they have done: short answers that were quickly made meanwhile it sends, all that it finds
 //! together. By a worker each connection would change cores twice, and in between two calls there would be a send. Such a loop does nothing
 //! else in between, least of all call a handler, and where it would sleep the workers send again: no answer waits for anything but the
-//! loop's turn on its core.
+//! loop's turn on its core, unless its worker asked in the very moment in which that ended. One such waits for a call at most as its loop does,
+//! which goes on elsewhere when the call lasts.
 //!
 //! What a session has said while the loop was with it is held by the same rules. Until that is sent the loop is the one that writes
 //! to its socket; what others say meanwhile goes behind it.

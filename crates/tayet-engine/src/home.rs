@@ -16,6 +16,7 @@ pub(crate) struct Home {
     pub(crate) topics: Topics,
     pub(crate) clock: Clock,
     /// The loop has let the workers come first, and is about to look what they have done: it does nothing else meanwhile.
+    /// A hint: who has just read it may come too late, and the loop is then woken, or looks behind the call that it has begun.
     pub(crate) takes_answers: AtomicBool,
     /// The server stops: answers from now on are their connections' last.
     pub(crate) is_draining: AtomicBool,

@@ -53,7 +53,7 @@ pub(crate) enum Outcome {
 }
 
 impl Report {
-    /// Of an answer whose request the loop has already, or never gets back.
+    /// Of an answer, without its request.
     pub(crate) fn new(
         peer: Arc<Peer>,
         exchange: u32,

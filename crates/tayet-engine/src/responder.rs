@@ -72,7 +72,7 @@ impl Responder {
 
 /// Sends an answer to its socket, as a worker does, unless somebody else has taken it on.
 fn send(peer: Arc<Peer>, exchange: u32, asked: Asked, mut response: Response) {
-    let Some(home) = peer.home().map(Arc::clone) else { return };
+    let Some(home) = peer.home().cloned() else { return };
     if !peer.claim(exchange) {
         return;
     }

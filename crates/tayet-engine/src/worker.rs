@@ -371,8 +371,7 @@ impl Worker {
     /// Whether a connection's loop is to send the answer in the buffer, which was made in so long: one that is about to look what
     /// its workers have done sends short ones together (`held.rs`).
     fn is_loops_to_send(&self, peer: &Peer, took_ns: u64) -> bool {
-        let Some(index) = peer.home().map(|home| home.index) else { return false };
-        self.shared.homes[index].takes_answers.load(Ordering::Relaxed)
+        peer.home().is_some_and(|home| home.takes_answers.load(Ordering::Relaxed))
             && took_ns < self.shared.limits.hold_answers_from_us.saturating_mul(1_000)
             && self.buffer.len() <= MAX_FAST_BYTES
     }

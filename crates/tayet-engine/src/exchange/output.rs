@@ -86,9 +86,11 @@ impl Loop {
                 (keep_alive, Sending::Done)
             }
             Outcome::Made => {
-                let Some(answer) = made else { return };
+                let answer = made.expect("it lies in the request that comes with it");
                 if connection.has_nothing_to_read() && self.stop_at_ms.is_none() {
-                    self.hold_made(token, answer, at);
+                    connection.held_batch = self.held.take_made(token, answer, self.now);
+                    self.set_deadline(token, at.as_ms() + self.shared.limits.keep_alive_timeout_ms);
+                    self.send_held_if_enough();
                     return;
                 }
                 let mut outgoing = Outgoing { head: std::mem::take(answer), ..Outgoing::default() };
@@ -115,16 +117,6 @@ impl Loop {
             Sending::Pending => self.note_after_send(token, then),
             Sending::Failed => {}
         }
-    }
-
-    /// Holds a worker's answer for those that are sent with it. The connection idles then.
-    fn hold_made(&mut self, token: Token, answer: &mut Vec<u8>, at: Moment) {
-        let batch = self.held.take_made(token, answer, self.now);
-        if let Some(connection) = self.connections.get(token) {
-            connection.held_batch = batch;
-        }
-        self.set_deadline(token, at.as_ms() + self.shared.limits.keep_alive_timeout_ms);
-        self.send_held_if_enough();
     }
 
     /// Keeps what is left of a download until its client takes more. The deadline is counted from when it last took something.
